@@ -16,8 +16,9 @@
  *  2. Additive. embed_add and bias_add only add to what is there. Stride padding and neighbours are never touched.
  *  3. Empty. n = 0, nq = 0 or nk = 0 is valid and does nothing.
  *  4. Domain. A position outside the domain gives PE_ERR_POS_RANGE, a fractional one where whole numbers are needed
- *     PE_ERR_POS_KIND, pe_error.where is the index of the first offending row, and the outputs are untouched: check
- *     everything, then write. The host records such a result as "undefined here", not as a failure.
+ *     PE_ERR_POS_KIND, pe_error.where is the index of the first offending row (of a tile: in pos_q, or in pos_k where
+ * only keys are at fault; the message says which), and the outputs are untouched: check everything, then write. The
+ * host records such a result as "undefined here", not as a failure.
  *  5. Memory. The plugin frees in destroy what it allocated in create. All memory in a call is the caller's; pointers
  * in pe_rows and pe_tile die at return. Bound tensors outlive the instance and their contents may change between calls,
  * so nothing computed from them is kept. pe_value.list dies at the end of create.
@@ -138,7 +139,7 @@ enum {
 /* One row of a scheme's tensor table: learnable or given numbers, float32, row-major. The host seeds, loads, binds and
  * saves them; their shapes follow from create. Static memory of the plugin. */
 typedef struct pe_tensor {
-  const char *name; /* as in a config: [a-z][a-z0-9_]*, unique among parameters and tensors */
+  const char *name; /* as the paper writes it: [A-Za-z][A-Za-z0-9_]*, unique among parameters and tensors */
   const char *doc;  /* one line: meaning and shape */
   int32_t init;     /* PE_INIT_* */
   uint32_t flags;   /* PE_TENSOR_* */
@@ -276,7 +277,7 @@ typedef struct pe_scheme {
   const char *title;     /* one line for people */
   const char *reference; /* where the formula comes from */
   uint32_t sites;        /* PE_SITE_*, at least one */
-  uint32_t traits;       /* PE_TRAIT_* */
+  uint32_t traits;       /* PE_TRAIT_*: those of every instance; see instance_traits */
 
   const pe_param *params; /* [n_params], rows param_stride bytes apart; NULL where n_params is 0 */
   uint32_t n_params, param_stride;
@@ -294,7 +295,8 @@ typedef struct pe_scheme {
   /* [any] optional: where the instance is defined; without it everywhere, on one axis. */
   pe_status (*domain)(const pe_instance *self, pe_domain *out);
 
-  /* [any] Shape of tensor `which`; needed where n_tensors > 0. Where the user gives the tensor, the host compares. */
+  /* [any] Shape of tensor `which`, rank 0 where it is absent (PE_TENSOR_GIVEN); needed where n_tensors > 0. Where the
+   * user gives the tensor, the host compares. */
   pe_status (*tensor_shape)(const pe_instance *self, uint32_t which, pe_dims *out);
 
   /* [serial] Bind all tensors, in table order; called before any compute call. The array dies at return, what its
@@ -330,6 +332,11 @@ typedef struct pe_scheme {
 
   /* [any] optional: the extension with this id, or NULL for an id it does not know. Static memory of the plugin. */
   const void *(*extension)(const char *id);
+
+  /* [any] optional: the traits of this instance, where they depend on its parameters (a distance rule that is made for
+   * a causal mask, a table that is relative or not). They include all of `traits`; without it an instance has just
+   * these. */
+  uint32_t (*instance_traits)(const pe_instance *self);
 } pe_scheme;
 
 /* The exported symbol's type. Constant data. */
