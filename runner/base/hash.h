@@ -1,0 +1,17 @@
+/* SHA-256, by libcrypto. */
+#ifndef PE_BASE_HASH_H
+#define PE_BASE_HASH_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+
+enum { HASH_TEXT = 65 }; /* 64 lower-case hexadecimal digits and the NUL */
+
+/* Digest of `count` bytes. 0 or ERROR_INTERNAL where libcrypto fails. */
+int hash_bytes(const void *bytes, size_t count, char out[HASH_TEXT], struct error *err);
+
+/* Digest of a regular file's bytes, read in pieces. 0 or ERROR_FILE_READ, naming the path. */
+int hash_file(const char *path, char out[HASH_TEXT], struct error *err);
+
+#endif

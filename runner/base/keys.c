@@ -1,0 +1,36 @@
+#include "base/keys.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct key_value *section_get(const struct section *section, const char *key) {
+  if (!section) {
+    return NULL;
+  }
+  for (size_t i = 0; i < section->table->count; i++) {
+    if (!strcmp(section->table->keys[i].key, key)) {
+      return &section->values[i];
+    }
+  }
+  assert(!"a key that its table does not have");
+  return NULL;
+}
+
+void section_free(struct section *section) {
+  if (!section) {
+    return;
+  }
+  for (size_t i = 0; section->values && i < section->table->count; i++) {
+    struct key_value *value = &section->values[i];
+    free(value->text);
+    free(value->list);
+    for (size_t t = 0; value->texts && t < value->count; t++) {
+      free(value->texts[t]);
+    }
+    free(value->texts);
+    section_free(value->section);
+  }
+  free(section->values);
+  free(section);
+}

@@ -1,0 +1,61 @@
+#include "base/memory.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64 };
+
+void *memory_new(size_t count, size_t size, const char *what, struct error *err) {
+  size_t bytes;
+  if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - ALIGNMENT) {
+    error_set(err, ERROR_MEMORY, "%s: %zu elements of %zu bytes do not fit into memory", what, count, size);
+    return NULL;
+  }
+  size_t rounded = bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
+  void *memory = aligned_alloc(ALIGNMENT, rounded);
+  if (!memory) {
+    error_set(err, ERROR_MEMORY, "%s: %zu bytes of memory are not to be had", what, bytes);
+    return NULL;
+  }
+  memset(memory, 0, rounded);
+  return memory;
+}
+
+void *memory_new_3d(size_t a, size_t b, size_t c, size_t size, const char *what, struct error *err) {
+  size_t count;
+  if (__builtin_mul_overflow(a, b, &count) || __builtin_mul_overflow(count, c, &count)) {
+    error_set(err, ERROR_MEMORY, "%s: %zu x %zu x %zu elements do not fit into memory", what, a, b, c);
+    return NULL;
+  }
+  return memory_new(count, size, what, err);
+}
+
+void *memory_grow(void *array, size_t *capacity, size_t needed, size_t size, const char *what, struct error *err) {
+  if (array && needed <= *capacity) {
+    return array;
+  }
+  size_t wanted = *capacity ? *capacity : 8;
+  while (wanted < needed) {
+    if (__builtin_mul_overflow(wanted, (size_t)2, &wanted)) {
+      error_set(err, ERROR_MEMORY, "%s: %zu elements do not fit into memory", what, needed);
+      return NULL;
+    }
+  }
+  void *grown = memory_new(wanted, size, what, err);
+  if (grown && array) {
+    memcpy(grown, array, *capacity * size);
+    free(array);
+  }
+  *capacity = grown ? wanted : *capacity;
+  return grown;
+}
+
+char *memory_copy_text(const char *text, struct error *err) {
+  size_t length = strlen(text);
+  char *copy = memory_new(length + 1, 1, "text", err);
+  if (copy) {
+    memcpy(copy, text, length);
+  }
+  return copy;
+}

@@ -1,0 +1,24 @@
+/* Allocation that says when it fails and never wraps around. Everything is released with free(). */
+#ifndef PE_BASE_MEMORY_H
+#define PE_BASE_MEMORY_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+
+/* count * size zeroed bytes, 64-byte aligned; at least one byte. NULL with ERROR_MEMORY, which names `what` and the
+ * bytes asked for, where they overflow or are not to be had. */
+void *memory_new(size_t count, size_t size, const char *what, struct error *err);
+
+/* The same for three factors, such as heads * rows * width. */
+void *memory_new_3d(size_t a, size_t b, size_t c, size_t size, const char *what, struct error *err);
+
+/* `array` grown to hold `needed` elements of `size` bytes, by doubling; *capacity is its capacity in elements. New
+ * elements are zero; the old block is released. NULL with ERROR_MEMORY, and then array and *capacity are as they were.
+ */
+void *memory_grow(void *array, size_t *capacity, size_t needed, size_t size, const char *what, struct error *err);
+
+/* A copy of a string; NULL with ERROR_MEMORY. */
+char *memory_copy_text(const char *text, struct error *err);
+
+#endif

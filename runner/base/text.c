@@ -1,0 +1,97 @@
+#include "base/text.h"
+
+#include "base/memory.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool text_reserve(struct text *text, size_t more) {
+  if (text->failed) {
+    return false;
+  }
+  struct error ignored;
+  char *data = memory_grow(text->data, &text->capacity, text->length + more + 1, 1, "text", &ignored);
+  if (!data) {
+    text->failed = true;
+    return false;
+  }
+  text->data = data;
+  return true;
+}
+
+void text_append_bytes(struct text *text, const char *bytes, size_t count) {
+  if (text_reserve(text, count)) {
+    memcpy(text->data + text->length, bytes, count);
+    text->length += count;
+    text->data[text->length] = '\0';
+  }
+}
+
+void text_append(struct text *text, const char *string) {
+  text_append_bytes(text, string, strlen(string));
+}
+
+void text_printf(struct text *text, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  int needed = vsnprintf(NULL, 0, format, arguments);
+  va_end(arguments);
+  if (needed < 0) {
+    text->failed = true;
+    return;
+  }
+  if (text_reserve(text, (size_t)needed)) {
+    va_start(arguments, format);
+    vsnprintf(text->data + text->length, (size_t)needed + 1, format, arguments);
+    va_end(arguments);
+    text->length += (size_t)needed;
+  }
+}
+
+void text_append_double(struct text *text, double value) {
+  if (isnan(value)) {
+    text_append(text, "nan");
+    return;
+  }
+  if (isinf(value)) {
+    text_append(text, value > 0 ? "inf" : "-inf");
+    return;
+  }
+  char digits[40];
+  for (int precision = 1; precision <= 17; precision++) {
+    snprintf(digits, sizeof digits, "%.*g", precision, value);
+    if (strtod(digits, NULL) == value) {
+      break;
+    }
+  }
+  /* printf and strtod follow LC_NUMERIC; files do not. */
+  const char *point = localeconv()->decimal_point;
+  char *found = strcmp(point, ".") ? strstr(digits, point) : NULL;
+  if (found) {
+    size_t width = strlen(point);
+    *found = '.';
+    memmove(found + 1, found + width, strlen(found + width) + 1);
+  }
+  text_append(text, digits);
+}
+
+char *text_take(struct text *text, struct error *err) {
+  text_append_bytes(text, "", 0);
+  if (text->failed) {
+    text_free(text);
+    error_set(err, ERROR_MEMORY, "text: memory is not to be had");
+    return NULL;
+  }
+  char *data = text->data;
+  *text = (struct text){0};
+  return data;
+}
+
+void text_free(struct text *text) {
+  free(text->data);
+  *text = (struct text){0};
+}

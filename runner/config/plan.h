@@ -1,0 +1,87 @@
+/* From a config to a plan: every default filled in, every value checked, every job named. A plan is plain, constant
+ * data; no plugin code runs to make one.
+ */
+#ifndef PE_CONFIG_PLAN_H
+#define PE_CONFIG_PLAN_H
+
+#include "base/experiment_info.h"
+#include "base/job.h"
+#include "base/keys.h"
+#include "base/position_map.h"
+#include "base/record.h"
+#include "base/scheme_info.h"
+#include "config/diagnostics.h"
+
+struct plan_scheme {
+  char label[RECORD_NAME];
+  const struct scheme_info *info; /* outlives the plan */
+  struct section *params;         /* of info->params */
+  struct key_value *tensors;      /* [info->n_tensors] KEY_TENSOR values; not given: seeded */
+  struct position_map map;
+  char *plugin;  /* `plugin:` resolved, or NULL */
+  char *weights; /* `weights:` resolved, or NULL: an HDF5 file with the scheme's tensors by name */
+  bool implied;  /* the control, added though the config does not list it */
+};
+
+struct plan_experiment {
+  char label[RECORD_NAME];
+  const struct experiment_info *info;
+  struct section *keys; /* of info->keys */
+};
+
+struct plan {
+  char *title;
+  uint64_t seed;
+  uint64_t n_seeds;      /* jobs are made for seed, seed + 1, ... where the model is random */
+  char *output;          /* path as used by this process, relative to the current folder */
+  struct section *model; /* of config_model_table() */
+  struct plan_scheme *schemes;
+  size_t n_schemes;
+  struct plan_experiment *experiments;
+  size_t n_experiments;
+  struct job *jobs; /* experiment by experiment, in it scheme by scheme, in it seed by seed */
+  size_t n_jobs;
+  char *config_path; /* as given; "" for a run without a file */
+  char *config_text; /* the bytes as read */
+};
+
+/* The table of the section `model`, with its sub-sections; and of the whole file. */
+const struct key_table *config_model_table(void);
+const struct key_table *config_root_table(void);
+
+/* How the planner asks for schemes. `plugin` is the resolved path of `plugin: PATH` or NULL. NULL with *err: unknown
+ * (ERROR_CONFIG_NAME, the planner adds the place and a near name from `ids`), or the plugin was refused (passed on). */
+struct scheme_source {
+  const struct scheme_info *(*find)(void *context, const char *id, const char *plugin, struct error *err);
+  const char *const *ids; /* ended by NULL: for hints */
+  void *context;
+};
+
+struct plan_request {
+  const char *path; /* of the config; or NULL and `text` */
+  const char *text; /* a config's text, for tests and for runs without a file; paths are then relative to the
+                       current folder */
+  const char *const *overrides; /* key=value arguments */
+  size_t n_overrides;
+  struct scheme_source schemes;
+  const struct experiment_info *const *experiments; /* ended by NULL */
+};
+
+/* Read, check and plan. NULL where anything is wrong; then *diagnostics has at least one entry. The plan is the
+ * caller's. */
+struct plan *plan_load(const struct plan_request *request, struct diagnostics *diagnostics);
+
+/* The resolved plan as a config: all defaults filled in, valid YAML that gives the same plan. `with_output` = false
+ * leaves the output path out (what is stored in the results must not depend on it). To be freed; NULL with
+ * ERROR_MEMORY. */
+char *plan_print(const struct plan *plan, bool with_output, struct error *err);
+
+/* "experiment/label" or, with several seeds, "experiment/label/seed". To be freed; NULL with ERROR_MEMORY. */
+char *plan_job_id(const struct plan *plan, const struct job *job, struct error *err);
+
+/* The nearest of `names` (ended by NULL) to `name` within a third of its length, or NULL: for "did you mean". */
+const char *config_nearest(const char *name, const char *const *names);
+
+void plan_free(struct plan *plan);
+
+#endif

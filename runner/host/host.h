@@ -1,0 +1,48 @@
+/* The host of plugins: finds, opens and checks shared objects, and keeps a plain description of every scheme in them.
+ *
+ * A plugin is untrusted to be correct: only regular files are opened, their ELF header is read first, dlopen uses
+ * RTLD_NOW | RTLD_LOCAL, the entry is checked field by field before any code of it runs, and it is never closed
+ * (thread-local destructors). The floating-point control word is compared after loading and restored.
+ */
+#ifndef PE_HOST_HOST_H
+#define PE_HOST_HOST_H
+
+#include "base/scheme_info.h"
+#include "pe/plugin.h"
+
+#include <stdbool.h>
+
+struct scheme {
+  struct scheme_info info;
+  const pe_scheme *table; /* NULL: the control `none` */
+  bool changed_fp_state;  /* loading it changed the floating-point environment (restored) */
+};
+
+struct host;
+
+struct host_options {
+  const char *const *directories; /* searched in this order; the first file that has the scheme wins */
+  size_t n_directories;
+  bool trust_directories; /* accept directories and files that others can write */
+};
+
+/* Make a host. Directories are not read yet. */
+int host_open(const struct host_options *options, struct host **out, struct error *err);
+
+/* The scheme `id`: the built-in `none`; or, with `plugin` (a path; never looked up in system folders; "" is refused),
+ * that scheme of that file; or that of <directory>/<id>.so, else of any other plugin in the directories, in name order.
+ * NULL with ERROR_CONFIG_NAME (nobody has it) or ERROR_PLUGIN_*. Schemes live as long as the host. [not thread-safe] */
+const struct scheme *host_find(struct host *host, const char *id, const char *plugin, struct error *err);
+
+/* Every scheme in the directories, `none` first, then by id. Files that are refused do not stop the others: they are
+ * listed in *refused (one sentence each, ended by NULL; may be NULL). Both arrays live as long as the host. [not
+ * thread-safe] */
+int host_list(struct host *host, const struct scheme *const **out, size_t *count, const char *const **refused,
+              struct error *err);
+
+void host_close(struct host *host);
+
+/* The built-in control: no positions, no parameters. */
+const struct scheme *host_none(void);
+
+#endif

@@ -1,0 +1,85 @@
+/* Where the numbers come from: tokens, their content, and the projections of one attention layer. A model is made once
+ * from the section `model`, is constant afterwards and is shared by all jobs. [any]
+ *
+ *     x    [n][d_model]            content rows, without positions
+ *     q, k [n_heads][n][head_dim]  (k: n_kv_heads) projected, bias added; score_scale and positions not applied
+ *     v    [n_kv_heads][n][value_dim]
+ */
+#ifndef PE_INPUT_MODEL_H
+#define PE_INPUT_MODEL_H
+
+#include "base/keys.h"
+#include "base/pool.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct text_tokens {
+  char *name; /* file name, "text", "ids", "corpus", "matrix", ... */
+  size_t count;
+  int32_t *ids;     /* [count]; -1: padding. NULL for sources without ids (matrix, random, q and k) */
+  uint8_t *padding; /* [count], 1: padding; NULL: none is */
+};
+
+/* What training used, where the weights say so. */
+struct trained_with {
+  char *scheme;      /* id; "" : not known */
+  char *parameters;  /* JSON object text: {"base": 10000, "layout": "halves"}; "" : none */
+  char *mask;        /* "none", "causal" or "" */
+  double max_length; /* training length in tokens; 0: not known */
+};
+
+enum model_kind { MODEL_WEIGHTS, MODEL_MATRIX, MODEL_RANDOM, MODEL_QK, MODEL_EMBEDDINGS };
+
+struct model {
+  enum model_kind kind;
+  size_t layer, n_layers;
+  size_t d_model; /* 0: given q and k, no x */
+  size_t n_heads, n_kv_heads, head_dim, value_dim;
+  double score_scale;
+  bool scale_is_trained; /* real weights keep their scale; a scheme's own wish is not followed */
+  bool endless;          /* any number of tokens (random): `count` of the text is then 0 */
+  struct trained_with trained;
+  struct text_tokens *texts;
+  size_t n_texts;
+  struct model_source *source; /* of the kind; private to input/ */
+};
+
+/* Read all that the section asks for. `seed` drives corpus and random numbers. NULL with ERROR_FILE_*, ERROR_TOKENS,
+ * ERROR_JOB_SETUP or ERROR_MEMORY. */
+struct model *model_open(const struct section *section, uint64_t seed, struct error *err);
+void model_close(struct model *model);
+
+/* The piece of vocabulary behind an id, "" where there is none; lives as long as the model. */
+const char *model_piece(const struct model *model, int32_t id);
+
+/* x [n][d_model] = content of tokens index[0..n) of text `text`; an index past the end wraps around (repeated tokens).
+ * Padding gives zero rows. d_model must not be 0. */
+int model_content(const struct model *model, size_t text, const size_t *index, size_t n, float *x, struct error *err);
+
+/* q, k, v from x [n][d_model] with positions already added (layer norm, projections, biases). Bits do not depend on the
+ * pool's threads, and row i of the result depends on row i of x alone, whatever n is. Any of q, k, v may be NULL. */
+int model_project(const struct model *model, const float *x, size_t n, float *q, float *k, float *v, struct pool *pool,
+                  struct error *err);
+
+/* q, k, v of tokens index[0..n) where the model is given as q and k (d_model 0); v NULL where there is none. */
+int model_given_qk(const struct model *model, size_t text, const size_t *index, size_t n, float *q, float *k, float *v,
+                   struct error *err);
+
+/* out [n][model_output_width] = the layer's output projection of context [n_heads][n][value_dim]. Width 0: the source
+ * has none. */
+size_t model_output_width(const struct model *model);
+int model_output(const struct model *model, const float *context, size_t n, float *out, struct error *err);
+
+/* A tensor of a scheme as the config gives it: nested lists, FILE:/dataset or FILE.npy, as float32 row-major, rank
+ * <= 4. *data is the caller's to free; *from a description for messages, to be freed. ERROR_FILE_*, ERROR_MEMORY. */
+int model_read_tensor(const struct key_value *value, float **data, size_t dim[4], unsigned *rank, char **from,
+                      struct error *err);
+
+/* The tensor `name` of an HDF5 file of a scheme's weights (`weights: FILE`): /scheme/<name> or /<name>. *data NULL and
+ * 0 where the file has none. */
+int model_read_scheme_tensor(const char *path, const char *name, float **data, size_t dim[4], unsigned *rank,
+                             struct error *err);
+
+#endif
