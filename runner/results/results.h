@@ -1,0 +1,44 @@
+/* Records and conclusions to one HDF5 file, put in place whole: image in memory, write, fsync, rename, fsync of the
+ * folder.
+ *
+ * Layout: docs/results-format.md. /<experiment>/<label> holds a record, /<experiment>/comparison... the groups that
+ * compare schemes, /run the provenance (sorted last).
+ */
+#ifndef PE_RESULTS_RESULTS_H
+#define PE_RESULTS_RESULTS_H
+
+#include "base/record.h"
+
+/* One named text of the provenance: a scalar UTF-8 dataset /run/<name>; json: an NXnote group with data and type. */
+struct results_text {
+  const char *name;
+  const char *text;
+  bool json;
+};
+
+struct results_experiment {
+  const char *label; /* group name */
+  const char *title;
+  const struct record *const *records; /* schemes' first, then comparisons; written in this order */
+  size_t count;
+  const char *shown; /* label of the record to show first: "comparison" or a scheme's */
+};
+
+struct results_file {
+  const char *title;
+  const char *status; /* "complete" or "partial" */
+  const struct results_experiment *experiments;
+  size_t n_experiments;
+  const char *shown; /* label of the experiment to show first */
+  const struct results_text *texts;
+  size_t n_texts;
+};
+
+/* Write to `path`; missing folders are made. An old file stays until the new one is whole. Same input, same bytes,
+ * wherever it goes. 0, ERROR_FILE_WRITE (path and reason; nothing is left behind) or ERROR_MEMORY. */
+int results_write(const char *path, const struct results_file *file, struct error *err);
+
+/* Bytes to a file by write, fsync, rename, fsync of the folder; for every file that pe-run makes. */
+int results_put(const char *path, const void *bytes, size_t count, struct error *err);
+
+#endif
