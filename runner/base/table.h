@@ -32,12 +32,13 @@ struct table {
   size_t n_notes, notes_capacity;
 };
 
-/* All return 0 or ERROR_MEMORY and copy what they are given. Columns are added before the first cell; cells fill rows
- * from left to right. */
+/* A table starts as {0}. All return 0 or ERROR_MEMORY and copy what they are given. Columns are added before the first
+ * cell; cells fill rows from left to right. */
 int table_title(struct table *table, struct error *err, const char *format, ...) __attribute__((format(printf, 3, 4)));
 int table_column(struct table *table, const char *name, const char *heading, bool right, bool wrap, struct error *err);
 int table_text(struct table *table, struct error *err, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* A number, shown with three significant digits ("0.0123", "1.2e-07", "0", "1024"); NaN as "-". */
+/* A number, shown with three significant digits and its whole part in full up to 1e7 ("0.0123", "1.2e-07", "0",
+ * "1024"); NaN as "-". */
 int table_number(struct table *table, double value, struct error *err);
 /* The same with a text of its own. */
 int table_number_as(struct table *table, double value, struct error *err, const char *format, ...)
