@@ -99,6 +99,22 @@ static bool add_columns(struct libscols_table *scols, const struct layout *layou
   return true;
 }
 
+/* The text folded to the column's width. libsmartcols aligns only the first line of a cell to the right, so that is
+ * done here for all of them. */
+static char *folded_cell(const char *text, size_t width, bool right, struct error *err) {
+  char *folded = printable_fold(text, larger(width, 1), err);
+  if (!folded || !right || !strchr(folded, '\n')) {
+    return folded;
+  }
+  struct text aligned = {0};
+  char *rest = folded;
+  for (char *line = strsep(&rest, "\n"); line; line = strsep(&rest, "\n")) {
+    text_printf(&aligned, "%*s%s%s", (int)(width - printable_width(line)), "", line, rest ? "\n" : "");
+  }
+  free(folded);
+  return text_take(&aligned, err);
+}
+
 static bool add_rows(struct libscols_table *scols, const struct layout *layout, struct error *err) {
   size_t columns = layout->table->n_columns;
   for (size_t row = 0; row < layout->rows; row++) {
@@ -107,7 +123,8 @@ static bool add_rows(struct libscols_table *scols, const struct layout *layout, 
       return false;
     }
     for (size_t i = 0; i < columns; i++) {
-      char *folded = printable_fold(layout->texts[row * columns + i], larger(layout->extent[i].natural, 1), err);
+      char *folded = folded_cell(layout->texts[row * columns + i], layout->extent[i].natural,
+                                 layout->table->columns[i].right, err);
       if (!folded || scols_line_refer_data(line, i, folded)) {
         free(folded);
         return false;

@@ -60,35 +60,34 @@ static void test_terminal_without_bound(void **state) {
 
 static void test_terminal_folds_prose_and_headings(void **state) {
   (void)state;
-  assert_shown((struct table_style){.format = TABLE_TERMINAL, .width = 40},
-               "Past L = 128?\n"
-               "scheme  mean divergence  what follows\n"
-               "rope             0.0123  depends on the\n"
-               "                         length, not on\n"
-               "                         the place\n"
-               "日本                  -  a \"b\", | <i>\n"
-               "                         `x`\\x1b[31m _\n"
-               "  Swapped in without retraining.\n");
-  assert_shown((struct table_style){.format = TABLE_TERMINAL, .width = 32},
-               "Past L = 128?\n"
-               "scheme         mean  what\n"
-               "         divergence  follows\n"
-               "rope         0.0123  depends on\n"
-               "                     the length,\n"
-               "                     not on the\n"
-               "                     place\n"
-               "日本              -  a \"b\", |\n"
-               "                     <i>\n"
-               "                     `x`\\x1b[31m\n"
-               "                     _\n"
-               "  Swapped in without retraining.\n");
+  assert_shown((struct table_style){.format = TABLE_TERMINAL, .width = 40}, "Past L = 128?\n"
+                                                                            "scheme  mean divergence  what follows\n"
+                                                                            "rope             0.0123  depends on the\n"
+                                                                            "                         length, not on\n"
+                                                                            "                         the place\n"
+                                                                            "日本                  -  a \"b\", | <i>\n"
+                                                                            "                         `x`\\x1b[31m _\n"
+                                                                            "  Swapped in without retraining.\n");
+  assert_shown((struct table_style){.format = TABLE_TERMINAL, .width = 32}, "Past L = 128?\n"
+                                                                            "scheme         mean  what\n"
+                                                                            "         divergence  follows\n"
+                                                                            "rope         0.0123  depends on\n"
+                                                                            "                     the length,\n"
+                                                                            "                     not on the\n"
+                                                                            "                     place\n"
+                                                                            "日本              -  a \"b\", |\n"
+                                                                            "                     <i>\n"
+                                                                            "                     `x`\\x1b[31m\n"
+                                                                            "                     _\n"
+                                                                            "  Swapped in without retraining.\n");
 }
 
 static void test_terminal_too_narrow_for_columns(void **state) {
   (void)state;
   assert_shown((struct table_style){.format = TABLE_TERMINAL, .width = 24}, "Past L = 128?\n"
                                                                             "scheme: rope\n"
-                                                                            "mean divergence: 0.0123\n"
+                                                                            "mean divergence:\n"
+                                                                            "  0.0123\n"
                                                                             "what follows: depends\n"
                                                                             "  on the length, not on\n"
                                                                             "  the place\n"
