@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "test_random.h"
+
 static const pe_param *param_at(const pe_scheme *scheme, uint32_t i) {
   return (const pe_param *)(const void *)((const char *)scheme->params + (size_t)i * scheme->param_stride);
 }
@@ -148,12 +150,6 @@ static const plugin_tensor *given_tensor(const plugin_request *request, const ch
   return NULL;
 }
 
-/* Numbers in (0, 1), the same every time: the minimal standard generator of Park and Miller. */
-static double next_uniform(uint64_t *state) {
-  *state = *state * 48271u % 2147483647u;
-  return (double)*state / 2147483647.0;
-}
-
 static float *seed_tensor(const pe_tensor *tensor, const pe_dims *dims, uint32_t d_model, uint64_t *state) {
   size_t n = 1;
   for (uint32_t axis = 0; axis < dims->rank; axis++) {
@@ -166,10 +162,10 @@ static float *seed_tensor(const pe_tensor *tensor, const pe_dims *dims, uint32_t
     if (tensor->init == PE_INIT_CONSTANT) {
       value = tensor->init_a;
     } else if (tensor->init == PE_INIT_UNIFORM) {
-      value = tensor->init_a + (tensor->init_b - tensor->init_a) * next_uniform(state);
+      value = test_random(state, tensor->init_a, tensor->init_b);
     } else if (tensor->init == PE_INIT_NORMAL) {
-      double radius = sqrt(-2 * log(next_uniform(state)));
-      value = tensor->init_a + tensor->init_b * radius * cos(6.283185307179586 * next_uniform(state));
+      double radius = sqrt(-2 * log(test_random(state, 0, 1)));
+      value = tensor->init_a + tensor->init_b * radius * cos(6.283185307179586 * test_random(state, 0, 1));
     }
     data[i] = (float)(value * scale);
   }
