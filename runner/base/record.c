@@ -44,6 +44,7 @@ static int axis_init(struct axis *axis, const struct axis_spec *spec, struct err
   snprintf(axis->units, sizeof axis->units, "%s", spec->units ? spec->units : "1");
   axis->length = spec->length;
   axis->real = spec->real;
+  axis->log_values = spec->log_values;
   if (spec->values) {
     axis->values = memory_new(spec->length, sizeof(double), spec->name, err);
     if (!axis->values) {
@@ -97,6 +98,21 @@ struct tensor *record_add(struct record *record, const struct tensor_spec *spec,
   fill_with_nan(&tensor);
   record->tensors[record->count] = tensor;
   return &record->tensors[record->count++];
+}
+
+int tensor_set_flags(struct tensor *tensor, const char *meanings, struct error *err) {
+  assert(tensor->element == ELEMENT_U8);
+  double values[256];
+  size_t count = 1;
+  for (const char *c = meanings; *c; c++) {
+    count += *c == ' ';
+  }
+  assert(count <= 256);
+  for (size_t i = 0; i < count; i++) {
+    values[i] = (double)i;
+  }
+  int failed = attributes_set_reals(&tensor->attributes, "flag_values", values, count, err);
+  return failed ? failed : attributes_set_text(&tensor->attributes, "flag_meanings", meanings, err);
 }
 
 struct tensor *record_find(const struct record *record, const char *name) {

@@ -21,6 +21,7 @@ struct axis {
   size_t length;
   double *values;              /* [length], owned by the tensor; NULL: 0, 1, 2, ... */
   bool real;                   /* values are reals; else whole numbers */
+  bool log_values;             /* best looked at on a logarithmic scale */
   char long_name[RECORD_NAME]; /* for people; "" : the name */
   char units[24];              /* "" : 1 */
 };
@@ -78,6 +79,7 @@ struct axis_spec {
   size_t length;
   const double *values; /* [length] or NULL for 0, 1, 2, ... */
   bool real;
+  bool log_values;
   const char *long_name; /* may be NULL */
   const char *units;     /* may be NULL: "1" */
 };
@@ -96,6 +98,11 @@ struct tensor_spec {
 /* Add a tensor and return it, its data NaN (reals) or 0 (integers), for the caller to fill; the record owns it and may
  * move the struct at the next record_add, but never the data. NULL with ERROR_MEMORY. */
 struct tensor *record_add(struct record *record, const struct tensor_spec *spec, struct error *err);
+
+/* Say what the values 0, 1, 2 ... of an ELEMENT_U8 tensor mean: words separated by spaces ("no yes"). 0 or
+ * ERROR_MEMORY.
+ */
+int tensor_set_flags(struct tensor *tensor, const char *meanings, struct error *err);
 
 /* The tensor of that name, or NULL. */
 struct tensor *record_find(const struct record *record, const char *name);

@@ -34,11 +34,20 @@ struct results_file {
   size_t n_texts;
 };
 
+/* The file's bytes in memory, to be freed. Same input, same bytes. 0, ERROR_FILE_WRITE with HDF5's reason,
+ * ERROR_MEMORY, or ERROR_INTERNAL where a record's axes contradict each other. One thread at a time. */
+int results_image(const struct results_file *file, void **bytes, size_t *count, struct error *err);
+
 /* Write to `path`; missing folders are made. An old file stays until the new one is whole. Same input, same bytes,
  * wherever it goes. 0, ERROR_FILE_WRITE (path and reason; nothing is left behind) or ERROR_MEMORY. */
 int results_write(const char *path, const struct results_file *file, struct error *err);
 
-/* Bytes to a file by write, fsync, rename, fsync of the folder; for every file that pe-run makes. */
+/* Bytes to a file by write, fsync, rename, fsync of the folder; for every file that pe-run makes. Missing folders are
+ * made, a link is followed, and what is there must be a regular file that may be written. 0 or ERROR_FILE_WRITE: then
+ * no temporary file is left and an old file is untouched. Callable from several threads. */
 int results_put(const char *path, const void *bytes, size_t count, struct error *err);
+
+/* The checks of results_put before the work is done: makes missing folders, refuses what cannot be written. */
+int results_prepare(const char *path, struct error *err);
 
 #endif

@@ -1,0 +1,18 @@
+/* One record as one group of the results file: its scales, its tensors, and the attributes by which viewers plot it.
+ */
+#ifndef PE_RESULTS_RECORD_GROUP_H
+#define PE_RESULTS_RECORD_GROUP_H
+
+#include "base/record.h"
+
+#include <hdf5.h>
+
+/* The tensor that a viewer shows first: the record's choice, else its first one with axes, else its first one. NULL
+ * for a record without tensors. */
+const struct tensor *record_shown(const struct record *record);
+
+/* Write `record` as group `name` of `parent`. 0, ERROR_FILE_WRITE, ERROR_MEMORY, or ERROR_INTERNAL where its axes
+ * contradict each other or share a tensor's name. */
+int record_group_write(hid_t parent, const char *name, const struct record *record, struct error *err);
+
+#endif
