@@ -1,0 +1,113 @@
+#include "input/model.h"
+
+#include "base/memory.h"
+#include "input/source.h"
+#include "input/tokens.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+static int open_kind(struct model *model, const struct section *section, uint64_t seed, struct error *err) {
+  if (section_get(section, "weights")->given) {
+    return model_open_weights(model, section, seed, err);
+  }
+  if (section_get(section, "matrix")->given) {
+    return model_open_matrix(model, section, err);
+  }
+  return error_set(err, ERROR_CONFIG_MISSING, "model: one of weights, matrix, random, qk or embeddings is needed");
+}
+
+/* Kinds that know nothing of training have empty texts, so that nobody meets NULL. */
+static int fill_training(struct trained_with *trained, struct error *err) {
+  char **texts[] = {&trained->scheme, &trained->parameters, &trained->mask};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    if (!*texts[i]) {
+      *texts[i] = memory_copy_text("", err);
+    }
+    if (!*texts[i]) {
+      return err->code;
+    }
+  }
+  return 0;
+}
+
+struct model *model_open(const struct section *section, uint64_t seed, struct error *err) {
+  struct model *model = memory_new(1, sizeof *model, "model", err);
+  if (!model) {
+    return NULL;
+  }
+  int status = open_kind(model, section, seed, err);
+  status = status ? status : fill_training(&model->trained, err);
+  if (status) {
+    model_close(model);
+    return NULL;
+  }
+  return model;
+}
+
+void model_close(struct model *model) {
+  if (!model) {
+    return;
+  }
+  if (model->source) {
+    model->source->operations.close(model->source);
+  }
+  tokens_free(model->texts, model->n_texts);
+  free(model->trained.scheme);
+  free(model->trained.parameters);
+  free(model->trained.mask);
+  free(model);
+}
+
+const char *model_piece(const struct model *model, int32_t id) {
+  return model->source->operations.piece ? model->source->operations.piece(model, id) : "";
+}
+
+/* Indices wrapped around the end of the text; NULL with ERROR_MEMORY. */
+static size_t *wrap_indices(const struct model *model, size_t text, const size_t *index, size_t n, struct error *err) {
+  assert(text < model->n_texts);
+  size_t count = model->texts[text].count;
+  size_t *wrapped = memory_new(n, sizeof *wrapped, "indices of tokens", err);
+  for (size_t i = 0; wrapped && i < n; i++) {
+    wrapped[i] = model->endless ? index[i] : index[i] % count;
+  }
+  return wrapped;
+}
+
+int model_content(const struct model *model, size_t text, const size_t *index, size_t n, float *x, struct error *err) {
+  assert(model->d_model);
+  size_t *wrapped = wrap_indices(model, text, index, n, err);
+  if (!wrapped) {
+    return err->code;
+  }
+  int status = model->source->operations.content(model, &model->texts[text], wrapped, n, x, err);
+  free(wrapped);
+  return status;
+}
+
+int model_project(const struct model *model, const float *x, size_t n, float *q, float *k, float *v, struct pool *pool,
+                  struct error *err) {
+  assert(model->d_model);
+  return model->source->operations.project(model, x, n, q, k, v, pool, err);
+}
+
+int model_given_qk(const struct model *model, size_t text, const size_t *index, size_t n, float *q, float *k, float *v,
+                   struct error *err) {
+  assert(!model->d_model);
+  size_t *wrapped = wrap_indices(model, text, index, n, err);
+  if (!wrapped) {
+    return err->code;
+  }
+  int status = model->source->operations.given_qk(model, wrapped, n, q, k, v, err);
+  free(wrapped);
+  return status;
+}
+
+size_t model_output_width(const struct model *model) {
+  return model->source->operations.output_width;
+}
+
+int model_output(const struct model *model, const float *context, size_t n, float *out, struct error *err) {
+  assert(model->source->operations.output_width);
+  return model->source->operations.output(model, context, n, out, err);
+}

@@ -1,0 +1,28 @@
+/* NumPy's .npy files, versions 1 to 3: little-endian float16, float32, float64 and integers, in C or Fortran order. */
+#ifndef PE_INPUT_NPY_H
+#define PE_INPUT_NPY_H
+
+#include "base/error.h"
+
+#include <stddef.h>
+
+enum { NPY_MAX_RANK = 8 };
+
+/* A tensor as float32, row-major (C order), whatever the file has. */
+struct npy_array {
+  unsigned rank;
+  size_t dim[NPY_MAX_RANK];
+  size_t count;
+  float *data; /* [count]; the caller's to free() */
+};
+
+/* Read a regular file. The header is parsed, never evaluated; the shape must account for every byte behind it, and
+ * every value must be finite in float32. 0, ERROR_FILE_READ, ERROR_FILE_REFUSED (not a regular file; Python objects),
+ * ERROR_FILE_CONTENT or ERROR_MEMORY. Thread-safe. */
+int npy_read(const char *path, struct npy_array *array, struct error *err);
+
+/* The bytes of a version-1 file that holds data [count] float32 in C order, for the caller to write and to free();
+ * *size is their number. NULL with ERROR_MEMORY. rank <= NPY_MAX_RANK. */
+unsigned char *npy_bytes(const float *data, unsigned rank, const size_t *dim, size_t *size, struct error *err);
+
+#endif

@@ -1,0 +1,151 @@
+#include "input/projection.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sums in single precision lose bits with their length; short sums added up lose fewer. */
+enum { SUM_BLOCK = 64, PANEL = PROJECTION_PANEL };
+
+/* Sixteen lanes: one AVX-512 register, two of AVX, four of SSE. Lanes never mix, so the width does not change bits. */
+typedef float lanes __attribute__((vector_size(PANEL * sizeof(float)), aligned(4), may_alias));
+
+int projection_init(struct projection *projection, const float *w, const float *bias, size_t d_in, size_t d_out,
+                    struct error *err) {
+  size_t n_panels = (d_out + PANEL - 1) / PANEL;
+  *projection = (struct projection){.d_in = d_in, .d_out = d_out};
+  projection->panels = memory_new_3d(n_panels, d_in, PANEL, sizeof(float), "projection", err);
+  projection->bias = memory_new(n_panels * PANEL, sizeof(float), "bias of a projection", err);
+  if (!projection->panels || !projection->bias) {
+    projection_destroy(projection);
+    return err->code;
+  }
+  for (size_t column = 0; column < d_out; column++) {
+    float *panel = projection->panels + column / PANEL * d_in * PANEL + column % PANEL;
+    for (size_t row = 0; row < d_in; row++) {
+      panel[row * PANEL] = w[row * d_out + column];
+    }
+    projection->bias[column] = bias ? bias[column] : 0;
+  }
+  return 0;
+}
+
+void projection_destroy(struct projection *projection) {
+  free(projection->panels);
+  free(projection->bias);
+  *projection = (struct projection){0};
+}
+
+/* out [rows][16] = y [rows][d] panel [d][16] + bias [16]. `rows` is a constant where this is inlined. */
+__attribute__((always_inline)) static inline void multiply(const float *y, const float *panel, const float *bias,
+                                                           size_t d, size_t rows, float *out) {
+  lanes total[8], part[8];
+  for (size_t row = 0; row < rows; row++) {
+    total[row] = (lanes){0};
+  }
+  for (size_t block = 0; block < d; block += SUM_BLOCK) {
+    size_t end = d - block < SUM_BLOCK ? d : block + SUM_BLOCK;
+    for (size_t row = 0; row < rows; row++) {
+      part[row] = (lanes){0};
+    }
+    for (size_t j = block; j < end; j++) {
+      lanes w = *(const lanes *)(panel + j * PANEL);
+      for (size_t row = 0; row < rows; row++) {
+        part[row] += y[row * d + j] * w;
+      }
+    }
+    for (size_t row = 0; row < rows; row++) {
+      total[row] += part[row];
+    }
+  }
+  for (size_t row = 0; row < rows; row++) {
+    *(lanes *)(out + row * PANEL) = total[row] + *(const lanes *)bias;
+  }
+}
+
+typedef void kernel(const float *y, const float *panel, const float *bias, size_t d, float *out);
+
+static void one_row(const float *y, const float *panel, const float *bias, size_t d, float *out) {
+  multiply(y, panel, bias, d, 1, out);
+}
+
+static void two_rows(const float *y, const float *panel, const float *bias, size_t d, float *out) {
+  multiply(y, panel, bias, d, 2, out);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void four_rows_avx2(const float *y, const float *panel, const float *bias,
+                                                           size_t d, float *out) {
+  multiply(y, panel, bias, d, 4, out);
+}
+
+__attribute__((target("avx512f"))) static void eight_rows_avx512(const float *y, const float *panel, const float *bias,
+                                                                 size_t d, float *out) {
+  multiply(y, panel, bias, d, 8, out);
+}
+#endif
+
+/* The widest kernel of this processor and how many rows it takes at once. */
+static kernel *choose_kernel(size_t *rows) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) {
+    *rows = 8;
+    return eight_rows_avx512;
+  }
+  if (__builtin_cpu_supports("avx2")) {
+    *rows = 4;
+    return four_rows_avx2;
+  }
+#endif
+  *rows = 2;
+  return two_rows;
+}
+
+static void scatter(const float *tile, size_t rows, size_t first_row, size_t first_column, size_t columns,
+                    size_t head_dim, size_t head_stride, float *out) {
+  for (size_t row = 0; row < rows; row++) {
+    for (size_t c = 0; c < columns; c++) {
+      size_t column = first_column + c;
+      out[column / head_dim * head_stride + (first_row + row) * head_dim + column % head_dim] = tile[row * PANEL + c];
+    }
+  }
+}
+
+void projection_rows(const struct projection *projection, const float *y, size_t n, size_t head_dim, size_t head_stride,
+                     float *out) {
+  size_t rows_at_once = 0, d = projection->d_in, d_out = projection->d_out;
+  kernel *many = choose_kernel(&rows_at_once);
+  float tile[8 * PANEL];
+  for (size_t column = 0; column < d_out; column += PANEL) {
+    const float *panel = projection->panels + column * d, *bias = projection->bias + column;
+    size_t columns = d_out - column < PANEL ? d_out - column : PANEL;
+    for (size_t row = 0; row < n;) {
+      size_t rows = n - row < rows_at_once ? 1 : rows_at_once;
+      (rows == 1 ? one_row : many)(y + row * d, panel, bias, d, tile);
+      scatter(tile, rows, row, column, columns, head_dim, head_stride, out);
+      row += rows;
+    }
+  }
+}
+
+void layer_norm_rows(const float *x, size_t n, size_t d, const float *scale, const float *bias, double epsilon,
+                     float *out) {
+  for (size_t row = 0; row < n; row++) {
+    const float *in = x + row * d;
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < d; i++) {
+      sum += (double)in[i];
+    }
+    double mean = sum / (double)d;
+    for (size_t i = 0; i < d; i++) {
+      double deviation = (double)in[i] - mean;
+      squares += deviation * deviation;
+    }
+    double inverse = 1 / sqrt(squares / (double)d + epsilon);
+    for (size_t i = 0; i < d; i++) {
+      out[row * d + i] = (float)(((double)in[i] - mean) * inverse * (double)scale[i] + (double)bias[i]);
+    }
+  }
+}

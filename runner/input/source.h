@@ -1,0 +1,31 @@
+/* What the kinds of model have in common: a table of operations that model.c calls. Each kind's struct begins with a
+ * struct model_source. */
+#ifndef PE_INPUT_SOURCE_H
+#define PE_INPUT_SOURCE_H
+
+#include "input/model.h"
+
+struct source_operations {
+  /* As the functions of model.h; NULL where the kind has no such thing. `index` is wrapped around already. */
+  const char *(*piece)(const struct model *model, int32_t id);
+  int (*content)(const struct model *model, const struct text_tokens *text, const size_t *index, size_t n, float *x,
+                 struct error *err);
+  int (*project)(const struct model *model, const float *x, size_t n, float *q, float *k, float *v, struct pool *pool,
+                 struct error *err);
+  int (*given_qk)(const struct model *model, const size_t *index, size_t n, float *q, float *k, float *v,
+                  struct error *err);
+  int (*output)(const struct model *model, const float *context, size_t n, float *out, struct error *err);
+  size_t output_width;
+  void (*close)(struct model_source *source);
+};
+
+struct model_source {
+  struct source_operations operations;
+};
+
+/* Open one kind: fill the model's numbers and its source in. `section` is the section `model`. On error the model may
+ * be half filled; model_close releases it. */
+int model_open_weights(struct model *model, const struct section *section, uint64_t seed, struct error *err);
+int model_open_matrix(struct model *model, const struct section *section, struct error *err);
+
+#endif
