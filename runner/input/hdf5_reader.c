@@ -47,7 +47,7 @@ static int find_signature(int descriptor, const char *path, size_t bytes, bool *
   return 0;
 }
 
-struct hdf5_file *hdf5_open(const char *path, struct error *err) {
+struct hdf5_file *hdf5_file_open(const char *path, struct error *err) {
   size_t bytes = 0;
   int descriptor = regular_file_open(path, "an HDF5 file", &bytes, err);
   if (descriptor < 0) {
@@ -81,7 +81,7 @@ struct hdf5_file *hdf5_open(const char *path, struct error *err) {
   return file;
 }
 
-void hdf5_close(struct hdf5_file *file) {
+void hdf5_file_close(struct hdf5_file *file) {
   if (file) {
     H5Fclose(file->handle);
     free(file->path);

@@ -26,8 +26,8 @@ struct hdf5_shape {
 
 struct hdf5_file;
 
-struct hdf5_file *hdf5_open(const char *path, struct error *err);
-void hdf5_close(struct hdf5_file *file);
+struct hdf5_file *hdf5_file_open(const char *path, struct error *err);
+void hdf5_file_close(struct hdf5_file *file);
 
 const char *hdf5_path(const struct hdf5_file *file);
 

@@ -48,7 +48,7 @@ static int read_lists(const struct key_value *value, float **data, size_t dim[4]
 
 static int read_dataset(const char *path, const char *dataset, float **data, size_t dim[4], unsigned *rank,
                         struct error *err) {
-  struct hdf5_file *file = hdf5_open(path, err);
+  struct hdf5_file *file = hdf5_file_open(path, err);
   if (!file) {
     return err->code;
   }
@@ -56,7 +56,7 @@ static int read_dataset(const char *path, const char *dataset, float **data, siz
   int status = hdf5_shape(file, dataset, &shape, err);
   status = status ? status : take_shape(dataset, shape.rank, shape.dim, dim, rank, err);
   status = status ? status : hdf5_floats(file, dataset, &shape, data, err);
-  hdf5_close(file);
+  hdf5_file_close(file);
   return status;
 }
 
@@ -110,7 +110,7 @@ int model_read_tensor(const struct key_value *value, float **data, size_t dim[4]
 
 int model_read_scheme_tensor(const char *path, const char *name, float **data, size_t dim[4], unsigned *rank,
                              struct error *err) {
-  struct hdf5_file *file = hdf5_open(path, err);
+  struct hdf5_file *file = hdf5_file_open(path, err);
   if (!file) {
     return err->code;
   }
@@ -128,6 +128,6 @@ int model_read_scheme_tensor(const char *path, const char *name, float **data, s
     status = status ? status : take_shape(dataset, shape.rank, shape.dim, dim, rank, err);
     status = status ? status : hdf5_floats(file, dataset, &shape, data, err);
   }
-  hdf5_close(file);
+  hdf5_file_close(file);
   return status;
 }

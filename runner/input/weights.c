@@ -346,12 +346,12 @@ int model_open_weights(struct model *model, const struct section *section, uint6
                                                         .project = weights_project,
                                                         .output = weights_output,
                                                         .close = weights_close};
-  struct hdf5_file *file = hdf5_open(section_get(section, "weights")->text, err);
+  struct hdf5_file *file = hdf5_file_open(section_get(section, "weights")->text, err);
   if (!file) {
     return err->code;
   }
   int status = read_file(model, weights, file, err);
-  hdf5_close(file);
+  hdf5_file_close(file);
   return status ? status
                 : tokens_read(section_get(section, "tokens")->section,
                               weights->has_vocabulary ? &weights->vocabulary : NULL, weights->n_ids, seed,

@@ -113,13 +113,13 @@ static void check(golden_tally *tally, const golden_file *file, const char *grou
 
 static float *read_vector(const char *name, size_t length) {
   struct error err;
-  struct hdf5_file *file = hdf5_open(weights_path, &err);
+  struct hdf5_file *file = hdf5_file_open(weights_path, &err);
   struct hdf5_shape shape = {.rank = 1, .dim = {length}};
   float *values = NULL;
   if (!file || hdf5_floats(file, name, &shape, &values, &err)) {
     fail_msg("%s", err.text);
   }
-  hdf5_close(file);
+  hdf5_file_close(file);
   return values;
 }
 
