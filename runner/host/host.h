@@ -26,21 +26,30 @@ struct host_options {
   bool trust_directories; /* accept directories and files that others can write */
 };
 
-/* Make a host. Directories are not read yet. */
+/* Make a host; the options are copied. Directories are not read yet; those that do not exist are passed over. */
 int host_open(const struct host_options *options, struct host **out, struct error *err);
 
-/* The scheme `id`: the built-in `none`; or, with `plugin` (a path; never looked up in system folders; "" is refused),
- * that scheme of that file; or that of <directory>/<id>.so, else of any other plugin in the directories, in name order.
- * NULL with ERROR_CONFIG_NAME (nobody has it) or ERROR_PLUGIN_*. Schemes live as long as the host. [not thread-safe] */
+/* The scheme `id`: the built-in `none`; or, with `plugin` (a path, relative to the current folder; never looked up in
+ * system folders; "" is refused), that scheme of that file; or that of the first <directory>/<id>.so, else of any other
+ * plugin in the directories, in the order of directories and names. A <directory>/<id>.so that is refused ends the
+ * search. NULL with ERROR_CONFIG_NAME (nobody has it; the sentence names who has what, and who was refused) or
+ * ERROR_PLUGIN_*. Schemes live as long as the host. [not thread-safe] */
 const struct scheme *host_find(struct host *host, const char *id, const char *plugin, struct error *err);
 
-/* Every scheme in the directories, `none` first, then by id. Files that are refused do not stop the others: they are
- * listed in *refused (one sentence each, ended by NULL; may be NULL). Both arrays live as long as the host. [not
- * thread-safe] */
+/* Every scheme in the directories that host_find would give for its id, `none` first, then by id. Files that are
+ * refused do not stop the others: they are listed in *refused (one sentence each, ended by NULL; may be NULL). Both
+ * arrays live as long as the host. [not thread-safe] */
 int host_list(struct host *host, const struct scheme *const **out, size_t *count, const char *const **refused,
               struct error *err);
 
+/* Release the host and all descriptions; the plugins themselves stay mapped. NULL is allowed. */
 void host_close(struct host *host);
+
+/* The folders that hold pe-run's own plugins, by the place of the running binary: beside it (build tree), and where
+ * they are installed relative to it. out[i] are new strings, to be freed; they need not exist. 0 or ERROR_INTERNAL,
+ * ERROR_MEMORY. */
+enum { HOST_DEFAULT_DIRECTORIES = 2 };
+int host_default_directories(char *out[HOST_DEFAULT_DIRECTORIES], struct error *err);
 
 /* The built-in control: no positions, no parameters. */
 const struct scheme *host_none(void);
