@@ -62,6 +62,12 @@ void text_append_double(struct text *text, double value) {
     return;
   }
   char digits[40];
+  /* A base of 10000 or a length of 512000 is not 1e+04 or 5.12e+05 to anybody. */
+  if (fabs(value) < 1e15 && value == trunc(value)) {
+    snprintf(digits, sizeof digits, "%.0f", value);
+    text_append(text, digits);
+    return;
+  }
   for (int precision = 1; precision <= 17; precision++) {
     snprintf(digits, sizeof digits, "%.*g", precision, value);
     if (strtod(digits, NULL) == value) {

@@ -17,7 +17,8 @@ void text_append(struct text *text, const char *string);
 void text_append_bytes(struct text *text, const char *bytes, size_t count);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The shortest decimal that reads back as the same double; "inf", "-inf", "nan". Independent of the locale. */
+/* The shortest decimal that reads back as the same double, whole numbers below 1e15 in plain digits; "inf", "-inf",
+ * "nan". Independent of the locale. */
 void text_append_double(struct text *text, double value);
 
 /* Hand the string over (to be freed with free()), "" for an empty one; NULL with ERROR_MEMORY if anything failed. */
