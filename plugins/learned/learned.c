@@ -374,6 +374,10 @@ static pe_status learned_rows_vjp(const pe_instance *self, const pe_rows *x, con
   return PE_OK;
 }
 
+static uint32_t learned_instance_traits(const pe_instance *self) {
+  return self->beyond == BEYOND_INTERPOLATE ? PE_TRAIT_LENGTH_DEPENDENT : 0;
+}
+
 static const void *learned_extension(const char *id) {
   static const pe_ext_vjp vjp = {.struct_size = sizeof vjp, .rows_vjp = learned_rows_vjp};
   return strcmp(id, PE_EXT_VJP) == 0 ? &vjp : NULL;
@@ -385,7 +389,6 @@ static const pe_scheme learned = {.struct_size = sizeof(pe_scheme),
                                   .title = "Learned: a table row per position, added to the input",
                                   .reference = "Gehring et al. 2017, arXiv:1705.03122; Radford et al. 2019 (GPT-2)",
                                   .sites = PE_SITE_EMBED,
-                                  .traits = PE_TRAIT_LENGTH_DEPENDENT, /* beyond interpolate */
                                   .params = params,
                                   .n_params = N_PARAMS,
                                   .param_stride = sizeof(pe_param),
@@ -398,7 +401,8 @@ static const pe_scheme learned = {.struct_size = sizeof(pe_scheme),
                                   .tensor_shape = learned_tensor_shape,
                                   .tensor_bind = learned_tensor_bind,
                                   .embed_add = learned_embed_add,
-                                  .extension = learned_extension};
+                                  .extension = learned_extension,
+                                  .instance_traits = learned_instance_traits};
 
 static const pe_scheme *const schemes[] = {&learned};
 

@@ -277,6 +277,10 @@ static pe_status rope_rows_vjp(const pe_instance *self, const pe_rows *x, const 
   return status;
 }
 
+static uint32_t rope_instance_traits(const pe_instance *self) {
+  return PE_TRAIT_RELATIVE | (rope_depends_on_length(&self->scaling) ? PE_TRAIT_LENGTH_DEPENDENT : 0);
+}
+
 static const void *rope_extension(const char *id) {
   static const pe_ext_vjp vjp = {.struct_size = sizeof vjp, .rows_vjp = rope_rows_vjp};
   return strcmp(id, PE_EXT_VJP) == 0 ? &vjp : NULL;
@@ -288,7 +292,7 @@ static const pe_scheme rope = {.struct_size = sizeof(pe_scheme),
                                .title = "RoPE: pairs of channels of q and k turned by the position",
                                .reference = "Su et al. 2021, arXiv:2104.09864, section 3.2",
                                .sites = PE_SITE_QK,
-                               .traits = PE_TRAIT_RELATIVE | PE_TRAIT_LENGTH_DEPENDENT, /* scalings dynamic, longrope */
+                               .traits = PE_TRAIT_RELATIVE,
                                .params = rope_params,
                                .n_params = ROPE_N_PARAMS,
                                .param_stride = sizeof(pe_param),
@@ -300,7 +304,8 @@ static const pe_scheme rope = {.struct_size = sizeof(pe_scheme),
                                .scratch_bytes = rope_scratch_bytes,
                                .score_scale = rope_score_scale,
                                .qk_apply = rope_qk_apply,
-                               .extension = rope_extension};
+                               .extension = rope_extension,
+                               .instance_traits = rope_instance_traits};
 
 static const pe_scheme *const schemes[] = {&rope};
 
