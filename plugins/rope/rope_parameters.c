@@ -183,8 +183,11 @@ static pe_status check_uses(const pe_value *values, pe_error *err) {
       return pe_fail(err, PE_ERR_PARAM, uses[i].param, "%s goes with scaling %s, not with %s", key, readers,
                      scalings[kind]);
     }
+  }
+  for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++) {
     if (!values[uses[i].param].given && (uses[i].needed_by & (1u << kind))) {
-      return pe_fail(err, PE_ERR_PARAM, uses[i].param, "scaling %s needs %s", scalings[kind], key);
+      return pe_fail(err, PE_ERR_PARAM, uses[i].param, "scaling %s needs %s", scalings[kind],
+                     rope_params[uses[i].param].key);
     }
   }
   return PE_OK;

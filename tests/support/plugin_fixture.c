@@ -215,9 +215,19 @@ static pe_shape shape_from_request(const plugin_request *request, const pe_dims 
                     .given = given};
 }
 
+static void keep_log(void *ctx, int32_t level, const char *message) {
+  (void)level;
+  plugin_fixture *fixture = ctx;
+  snprintf(fixture->logged, sizeof fixture->logged, "%s", message);
+}
+
 pe_status plugin_fixture_open(plugin_fixture *fixture, const char *plugin, const plugin_request *request) {
-  static const pe_host host = {.struct_size = sizeof(pe_host), .abi_major = PE_ABI_MAJOR, .abi_minor = PE_ABI_MINOR};
   memset(fixture, 0, sizeof *fixture);
+  fixture->host = (pe_host){.struct_size = sizeof(pe_host),
+                            .abi_major = PE_ABI_MAJOR,
+                            .abi_minor = PE_ABI_MINOR,
+                            .ctx = fixture,
+                            .log = keep_log};
   fixture->error = (pe_error){.struct_size = sizeof(pe_error), .where = -1};
   fixture->domain = (pe_domain){.struct_size = sizeof(pe_domain),
                                 .pos_axes = 1,
@@ -240,7 +250,7 @@ pe_status plugin_fixture_open(plugin_fixture *fixture, const char *plugin, const
   pe_value *values = zeroed(scheme->n_params, sizeof *values);
   pe_status status = PE_ERR_PARAM;
   if (fill_values(fixture, request, values)) {
-    status = scheme->create(&host, &fixture->shape, values, &fixture->instance, &fixture->error);
+    status = scheme->create(&fixture->host, &fixture->shape, values, &fixture->instance, &fixture->error);
   }
   free(values);
   fixture->shape.given = NULL;

@@ -58,6 +58,7 @@ typedef struct plugin_request {
 typedef struct plugin_fixture {
   void *library;
   const pe_scheme *scheme;
+  pe_host host;          /* its ctx is this fixture, which must not move while the instance lives */
   pe_instance *instance; /* NULL where create refused */
   pe_shape shape;
   pe_domain domain;                           /* with the host's defaults filled in */
@@ -65,6 +66,7 @@ typedef struct plugin_fixture {
   const float *bound[PLUGIN_FIXTURE_TENSORS]; /* what is bound, in table order */
   float *seeded[PLUGIN_FIXTURE_TENSORS];      /* those that the fixture made; NULL where given */
   pe_error error;                             /* of the last call that did not return PE_OK */
+  char logged[232];                           /* what the scheme last logged */
 } plugin_fixture;
 
 /* Load TEST_PLUGIN_DIR/plugin.so, check the values as the host does (types, ranges, required ones), create an instance
