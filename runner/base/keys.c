@@ -17,19 +17,23 @@ const struct key_value *section_get(const struct section *section, const char *k
   return NULL;
 }
 
+void key_value_clear(struct key_value *value) {
+  free(value->text);
+  free(value->list);
+  for (size_t i = 0; value->texts && i < value->count; i++) {
+    free(value->texts[i]);
+  }
+  free(value->texts);
+  section_free(value->section);
+  *value = (struct key_value){0};
+}
+
 void section_free(struct section *section) {
   if (!section) {
     return;
   }
   for (size_t i = 0; section->values && i < section->table->count; i++) {
-    struct key_value *value = &section->values[i];
-    free(value->text);
-    free(value->list);
-    for (size_t t = 0; value->texts && t < value->count; t++) {
-      free(value->texts[t]);
-    }
-    free(value->texts);
-    section_free(value->section);
+    key_value_clear(&section->values[i]);
   }
   free(section->values);
   free(section);

@@ -21,9 +21,11 @@ enum key_type {
   KEY_TEXT_LIST,   /* one text or a list of them -> texts, count, is_list */
   KEY_PATH_LIST,   /* one path or a list -> texts, count, is_list */
   KEY_MATRIX,      /* list of equally long lists of numbers, row-major -> list, rows, columns */
-  KEY_TENSOR, /* FILE:/dataset or FILE.npy (text, resolved against the config's folder), or nested lists of numbers of
-                 any rank up to 4 (list, rank, dim) */
-  KEY_SECTION /* a mapping with its own table */
+  KEY_TENSOR,  /* FILE:/dataset or FILE.npy (text, resolved against the config's folder), or nested lists of numbers of
+                  any rank up to 4 (list, rank, dim) */
+  KEY_SECTION, /* a mapping with its own table */
+  KEY_ENTRIES, /* a list of `name: {keys}`, whose tables depend on the name (schemes, experiments): only by_user */
+  KEY_SWEEP    /* a mapping of keys to lists of values: only by_user */
 };
 
 enum key_flags {
@@ -31,7 +33,8 @@ enum key_flags {
   KEY_OPTIONAL = 2, /* no default: absent unless given */
   KEY_AUTO = 4,     /* the word `auto` is accepted as well -> is_auto */
   KEY_OR_LIST = 8,  /* KEY_CHOICE: a list of numbers is accepted as well -> integer -1, list; KEY_INT, KEY_REAL: one
-                       number  or a list of them -> list, count, is_list */
+                       number or a list of them -> list, count, is_list; KEY_SECTION: a list or FILE:/dataset is
+                       accepted as well and stands for the section {list: ...} */
   KEY_OUTPUT = 16   /* KEY_PATH: relative to the current folder, not to the config's */
 };
 
@@ -40,7 +43,7 @@ struct key_spec {
   const char *doc;      /* one line: meaning, with unit */
   enum key_type type;   /* KEY_* */
   unsigned flags;       /* KEY_REQUIRED ... */
-  double min, max;      /* inclusive, of numbers and of list elements */
+  double min, max;      /* inclusive, of numbers and of list elements; -INFINITY, INFINITY: none */
   const char *fallback; /* the default as it would be written in a config; NULL with KEY_REQUIRED or KEY_OPTIONAL */
   const char *const *choices;      /* names ended by NULL */
   size_t list_min, list_max;       /* number of list elements; list_max 0: no bound */
@@ -81,6 +84,9 @@ struct section {
 
 /* The value of `key`; asserts that the table has it (a programmer's error otherwise). NULL where section is NULL. */
 const struct key_value *section_get(const struct section *section, const char *key);
+
+/* Release what a value owns and make it empty. */
+void key_value_clear(struct key_value *value);
 
 /* Release a section and all it owns; NULL is allowed. */
 void section_free(struct section *section);

@@ -45,6 +45,12 @@ struct plan {
   char *config_text; /* the bytes as read */
 };
 
+/* The table of a scheme's entry beside its parameters (label, positions, plugin, weights), and of `positions`. */
+const struct key_table *config_scheme_entry_table(void);
+
+/* The table of an experiment's entry beside its keys (label). */
+const struct key_table *config_experiment_entry_table(void);
+
 /* The table of the section `model`, with its sub-sections; and of the whole file. */
 const struct key_table *config_model_table(void);
 const struct key_table *config_root_table(void);

@@ -1,0 +1,57 @@
+#include "config/labels.h"
+
+#include <string.h>
+
+enum { LABEL_MAX = 64 };
+
+/* Axes of measures and tensors: variables of these names stand beside the schemes' in a comparison. */
+static const char *const axis_names[] = {
+    "bucket",   "channel",  "comparison", "coordinate", "distance", "dtype",  "frequency", "head",
+    "key",      "last",     "layer",      "length",     "mask",     "offset", "pair",      "permutation",
+    "position", "quantile", "quarter",    "query",      "row",      "run",    "seed",      "shift",
+    "stage",    "step",     "text",       "time",       "token",    "window", NULL};
+
+static bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_well_formed(const char *label) {
+  size_t length = 0;
+  for (const char *c = label; *c; c++, length++) {
+    if (!is_letter(*c) && (c == label || !((*c >= '0' && *c <= '9') || *c == '_'))) {
+      return false;
+    }
+  }
+  return length >= 1 && length <= LABEL_MAX;
+}
+
+static bool is_axis(const char *label) {
+  for (const char *const *axis = axis_names; *axis; axis++) {
+    if (!strcmp(*axis, label)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool label_check(struct reader *reader, const char *label, bool of_experiment, const struct node *at,
+                 const char *path) {
+  static const char status[] = "_status";
+  size_t length = strlen(label);
+  const char *reason = NULL;
+  if (!is_well_formed(label)) {
+    reason = "a label is a letter and then letters, digits and _, 64 at most; free text goes into title:";
+  } else if (!strncmp(label, "comparison", strlen("comparison"))) {
+    reason = "names that start with comparison are used in the results";
+  } else if (length >= strlen(status) && !strcmp(label + length - strlen(status), status)) {
+    reason = "names that end in _status are used in the results";
+  } else if (is_axis(label)) {
+    reason = "it is the name of an axis in the results";
+  } else if (of_experiment && strcmp(label, "run") >= 0) {
+    reason = "an experiment's label must sort before run, which stands last in the results";
+  }
+  if (reason) {
+    reader_report(reader, ERROR_CONFIG_LABEL, at, path, "'%.80s' cannot be a label: %s", label, reason);
+  }
+  return !reason;
+}

@@ -1,0 +1,11 @@
+/* Schemes and experiments for tests of the config: tables alone, no code behind them. */
+#ifndef PE_TESTS_CONFIG_FIXTURE_H
+#define PE_TESTS_CONFIG_FIXTURE_H
+
+#include "config/plan.h"
+
+/* A request for a config's text with the fixture's schemes (none, sinusoidal, rope, learned, and rope from
+ * plugins/own.so) and experiments (extrapolation, attention, equivariance). */
+struct plan_request config_fixture_request(const char *text, const char *const *overrides, size_t n_overrides);
+
+#endif
