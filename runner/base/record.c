@@ -17,7 +17,7 @@ const char *record_status_name(enum record_status status) {
   return names[status];
 }
 
-static bool name_is_well_formed(const char *name) {
+bool record_name_is_well_formed(const char *name) {
   if (!isalpha((unsigned char)name[0]) || strlen(name) >= RECORD_NAME) {
     return false;
   }
@@ -38,7 +38,7 @@ static void tensor_free(struct tensor *tensor) {
 }
 
 static int axis_init(struct axis *axis, const struct axis_spec *spec, struct error *err) {
-  assert(name_is_well_formed(spec->name));
+  assert(record_name_is_well_formed(spec->name));
   snprintf(axis->name, sizeof axis->name, "%s", spec->name);
   snprintf(axis->long_name, sizeof axis->long_name, "%s", spec->long_name ? spec->long_name : spec->name);
   snprintf(axis->units, sizeof axis->units, "%s", spec->units ? spec->units : "1");
@@ -67,7 +67,7 @@ static void fill_with_nan(struct tensor *tensor) {
 }
 
 struct tensor *record_add(struct record *record, const struct tensor_spec *spec, struct error *err) {
-  assert(name_is_well_formed(spec->name) && spec->rank <= RECORD_MAX_RANK && !record_find(record, spec->name));
+  assert(record_name_is_well_formed(spec->name) && spec->rank <= RECORD_MAX_RANK && !record_find(record, spec->name));
   struct tensor *grown =
       memory_grow(record->tensors, &record->capacity, record->count + 1, sizeof *grown, "record", err);
   if (!grown) {

@@ -73,6 +73,9 @@ struct record {
 /* "measured", "undefined", "failed", "not run". */
 const char *record_status_name(enum record_status status);
 
+/* Names of tensors and axes: [A-Za-z][A-Za-z0-9_]*, shorter than RECORD_NAME. */
+bool record_name_is_well_formed(const char *name);
+
 /* Axes to pass to record_add. axis_values copies `values`; both assert that the name is well formed. */
 struct axis_spec {
   const char *name;

@@ -103,7 +103,10 @@ static int write_scale(const struct record_group *group, struct scale *scale, st
   if (failed || hdf5_attribute_text(scale->id, "long_name", axis->long_name[0] ? axis->long_name : axis->name, err)) {
     return err->code;
   }
-  return hdf5_attribute_text(scale->id, "units", axis->units[0] ? axis->units : "1", err);
+  if (hdf5_attribute_text(scale->id, "units", axis->units[0] ? axis->units : "1", err)) {
+    return err->code;
+  }
+  return axis->log_values ? hdf5_attribute_text(scale->id, "scale_type", "log", err) : 0;
 }
 
 /* The scale of one dimension, written when it is first needed. */
@@ -159,8 +162,8 @@ static int write_attribute(hid_t object, const struct attribute *attribute, stru
 
 static int write_attributes(hid_t object, const struct attributes *attributes, struct error *err) {
   for (size_t i = 0; i < attributes->count; i++) {
-    /* flag_values are of their variable's type: write_flags */
-    if (strcmp(attributes->items[i].name, "flag_values") && write_attribute(object, &attributes->items[i], err)) {
+    bool is_flag = !strncmp(attributes->items[i].name, "flag_", 5); /* write_flags */
+    if (!is_flag && write_attribute(object, &attributes->items[i], err)) {
       return err->code;
     }
   }
@@ -170,18 +173,20 @@ static int write_attributes(hid_t object, const struct attributes *attributes, s
 /* What the numbers of a uint8 variable mean, as CF has it; without a word from the experiment they are no and yes. */
 static int write_flags(hid_t variable, const struct tensor *tensor, struct error *err) {
   const struct attribute *given = attributes_find(&tensor->attributes, "flag_values");
+  given = given && given->kind == ATTRIBUTE_REAL_LIST ? given : NULL;
   uint8_t values[256] = {0, 1};
   size_t count = given ? given->count : 2;
-  for (size_t i = 0; given && i < count && i < sizeof values; i++) {
+  count = count < sizeof values ? count : sizeof values;
+  for (size_t i = 0; given && i < count; i++) {
     values[i] = (uint8_t)given->list[i];
   }
   struct hdf5_array array = {.name = "flag_values", .element = ELEMENT_U8, .rank = 1, .dim = {count}, .data = values};
   if (hdf5_attribute_array(variable, &array, err)) {
     return err->code;
   }
-  return attributes_find(&tensor->attributes, "flag_meanings")
-             ? 0
-             : hdf5_attribute_text(variable, "flag_meanings", "no yes", err);
+  const struct attribute *meanings = attributes_find(&tensor->attributes, "flag_meanings");
+  bool is_text = meanings && meanings->kind == ATTRIBUTE_TEXT;
+  return hdf5_attribute_text(variable, "flag_meanings", is_text ? meanings->text : "no yes", err);
 }
 
 static int describe_variable(hid_t variable, const struct tensor *tensor, struct error *err) {
@@ -195,7 +200,8 @@ static int describe_variable(hid_t variable, const struct tensor *tensor, struct
       hdf5_attribute_text(variable, "units", tensor->units[0] ? tensor->units : "1", err) ||
       (real && hdf5_attribute_array(variable, &fill, err)) ||
       (tensor->element == ELEMENT_U8 && write_flags(variable, tensor, err)) ||
-      (tensor->image && tensor->rank >= 2 && hdf5_attribute_text(variable, "interpretation", "image", err))) {
+      (tensor->image && tensor->rank >= 2 && hdf5_attribute_text(variable, "interpretation", "image", err)) ||
+      (tensor->log_values && hdf5_attribute_text(variable, "scale_type", "log", err))) {
     return err->code;
   }
   return write_attributes(variable, &tensor->attributes, err);
