@@ -1,151 +1,313 @@
 #include "attention/block.h"
 
+#include "attention/product.h"
+#include "base/memory.h"
+
 #include <cblas.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+_Static_assert((int)PRODUCT_PANEL == (int)ROWS_TILE, "a column tile is a panel of keys");
 
 static size_t smaller(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
-static size_t kv_head_of(const struct attention_input *in, size_t head) {
-  return head / (in->n_heads / in->n_kv_heads);
+static size_t rounded_up(size_t n, size_t unit) {
+  return (n + unit - 1) / unit * unit;
 }
 
-/* Keys 0 .. n - 1 are not hidden from this query by the causal mask. */
-static size_t columns_of_row(const struct attention_input *in, size_t i) {
-  if (!in->causal) {
-    return in->nk;
+/* ---- memory of a thread -------------------------------------------------------------------------------------------
+ */
+
+int block_space_init(struct block_space *space, const struct attention_input *input,
+                     const struct attention_output *output, size_t block_rows, struct error *err) {
+  const char *what = "attention scores";
+  *space = (struct block_space){.q = memory_new_3d(block_rows, input->width, 1, sizeof(float), what, err),
+                                .tile = memory_new(block_rows, ROWS_TILE * sizeof(float), what, err),
+                                .rows = memory_new(block_rows, sizeof(struct row_state), what, err),
+                                .weight = memory_new(block_rows, sizeof(float), what, err),
+                                .first = memory_new(block_rows, sizeof(float), what, err)};
+  if (!space->q || !space->tile || !space->rows || !space->weight || !space->first) {
+    return ERROR_MEMORY;
   }
-  return i + 1 + in->nk > in->nq ? smaller(i + 1 + in->nk - in->nq, in->nk) : 0;
+  if (!output->mass_by_distance && !output->weights && !output->context) {
+    return 0;
+  }
+  /* An odd number of cache lines, so that the rows do not all fall on the same sets of a cache. */
+  size_t lines = (rounded_up(input->nk, ROWS_VECTOR) + ROWS_MARGIN) / ROWS_VECTOR;
+  space->e_stride = (lines | 1) * ROWS_VECTOR;
+  space->ref_stride = product_panels(input->nk) + 1;
+  space->memory = memory_new_3d(block_rows + 1, space->e_stride, 1, sizeof(float), what, err);
+  space->ref = memory_new_3d(block_rows, space->ref_stride, 1, sizeof(float), what, err);
+  space->e = space->memory ? space->memory + ROWS_MARGIN : NULL;
+  return space->memory && space->ref ? 0 : ERROR_MEMORY;
 }
 
-/* s [n_rows][stride] = scale * q . k + bias for columns column .. column + n - 1; hidden ones -INFINITY. */
-static int score_tile(const struct attention_input *in, const struct block *block, const struct block_space *space,
-                      size_t column, size_t n, struct error *err) {
-  float *s = space->scores + column;
+void block_space_free(struct block_space *space) {
+  free(space->q);
+  free(space->tile);
+  free(space->rows);
+  free(space->weight);
+  free(space->first);
+  free(space->memory);
+  free(space->ref);
+}
+
+/* ---- scores -------------------------------------------------------------------------------------------------------
+ */
+
+/* i + nk - nq of the block's first row: the key that stands where it stands. */
+static ptrdiff_t diagonal_of(const struct block *block) {
+  return (ptrdiff_t)block->row + (ptrdiff_t)block->input->nk - (ptrdiff_t)block->input->nq;
+}
+
+/* Keys 0 .. n - 1 are not hidden from row r of the block by the causal mask. */
+static size_t seen_by(const struct block *block, size_t r) {
+  ptrdiff_t n = diagonal_of(block) + (ptrdiff_t)r + 1;
+  if (!block->input->causal) {
+    return block->input->nk;
+  }
+  return n > 0 ? smaller((size_t)n, block->input->nk) : 0;
+}
+
+static void begin(const struct block *block, const struct block_space *space) {
+  const struct attention_input *in = block->input;
   const float *q = in->q + (block->head * in->nq + block->row) * in->width;
-  const float *k = in->k + (kv_head_of(in, block->head) * in->nk + column) * in->width;
-  int width = (int)in->width;
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)block->n_rows, (int)n, width, (float)in->scale, q, width, k,
-              width, 0.0f, s, (int)space->stride);
+  float scale = (float)in->scale;
+  for (size_t at = 0; at < block->n_rows * in->width; at++) {
+    space->q[at] = q[at] * scale;
+  }
+  for (size_t r = 0; r < block->n_rows; r++) {
+    space->rows[r] = (struct row_state){.limit = -INFINITY};
+    for (size_t lane = 0; lane < ROWS_VECTOR; lane++) {
+      space->rows[r].max[lane] = -INFINITY;
+    }
+    space->first[r] = -INFINITY;
+  }
+}
+
+/* The bias by distance, and -INFINITY where a key is hidden, in a tile where some are. */
+static void finish_edge(const struct block *block, float *tile, size_t column, size_t n, const float *bias) {
+  const uint8_t *padding = block->input->padding_k;
+  for (size_t r = 0; r < block->n_rows; r++) {
+    float *s = tile + r * ROWS_TILE;
+    size_t seen = seen_by(block, r);
+    size_t n_seen = seen > column ? smaller(seen - column, n) : 0;
+    for (size_t j = 0; bias && j < n_seen; j++) {
+      s[j] += *(bias + r - j);
+    }
+    for (size_t j = 0; padding && j < n_seen; j++) {
+      s[j] = padding[column + j] ? -INFINITY : s[j];
+    }
+    for (size_t j = n_seen; j < n; j++) {
+      s[j] = -INFINITY;
+    }
+  }
+}
+
+static void keep_logits(const struct block *block, const float *tile, size_t column, size_t n) {
+  const struct attention_input *in = block->input;
+  for (size_t r = 0; r < block->n_rows; r++) {
+    float *logits = block->output->logits + (block->head * in->nq + block->row + r) * in->nk;
+    size_t seen = seen_by(block, r);
+    for (size_t j = 0; j < n && column + j < in->nk; j++) {
+      bool padded = in->padding_k && in->padding_k[column + j];
+      logits[column + j] = column + j < seen && !padded ? tile[r * ROWS_TILE + j] : NAN;
+    }
+  }
+}
+
+/* Columns column .. column + n - 1 (n a multiple of ROWS_VECTOR) join the rows. */
+static int add_tile(const struct block *block, const struct block_space *space, const struct product *product,
+                    size_t column, size_t n, struct error *err) {
+  const struct attention_input *in = block->input;
+  float *tile = space->tile;
+  product_run(product, block->panels + column / PRODUCT_PANEL * product_panel_size(in->width), space->q, tile);
   if (in->bias) {
-    int status = in->bias(in->bias_context, block->head, block->row, block->n_rows, column, n, s, space->stride, err);
+    size_t n_real = smaller(n, block->n_columns - column);
+    int status =
+        in->bias(in->bias_context, block->head, block->row, block->n_rows, column, n_real, tile, ROWS_TILE, err);
     if (status) {
       return status;
     }
   }
-  for (size_t r = 0; r < block->n_rows; r++) {
-    float *row = s + r * space->stride;
-    if (in->bias_by_distance) {
-      const float *bias = in->bias_by_distance + block->head * (in->nq + in->nk - 1);
-      for (size_t j = 0; j < n; j++) {
-        row[j] += bias[block->row + r + in->nk - 1 - (column + j)];
-      }
-    }
-    size_t seen = columns_of_row(in, block->row + r);
-    for (size_t j = 0; j < n; j++) {
-      bool padded = in->padding_k && in->padding_k[column + j];
-      row[j] = padded || column + j >= seen ? -INFINITY : row[j];
-    }
+  const float *bias = NULL;
+  if (in->bias_by_distance) {
+    bias = in->bias_by_distance + block->head * (in->nq + in->nk - 1) + block->row + in->nk - 1 - column;
+  }
+  if (in->padding_k || column + n > seen_by(block, 0)) {
+    finish_edge(block, tile, column, n, bias);
+    bias = NULL;
+  }
+  struct rows_tile rows = {.s = tile,
+                           .s_stride = ROWS_TILE,
+                           .n_rows = block->n_rows,
+                           .n = n,
+                           .bias = bias,
+                           .e = space->e ? space->e + column : NULL,
+                           .e_stride = space->e_stride,
+                           .ref = space->ref ? space->ref + column / ROWS_TILE : NULL,
+                           .ref_stride = space->ref_stride,
+                           .distance = block->output->mean_distance != NULL,
+                           .distance_of_first = (float)(diagonal_of(block) - (ptrdiff_t)column)};
+  block->kernels->softmax(&rows, space->rows);
+  for (size_t r = 0; column == 0 && r < block->n_rows; r++) {
+    space->first[r] = tile[r * ROWS_TILE];
+  }
+  if (block->output->logits) {
+    keep_logits(block, tile, column, n);
   }
   return 0;
 }
 
-/* Sums over the weights of one row, before they are divided by `sum`. */
-struct row_sums {
-  double max, sum, entropy, distance;
-};
+/* ---- what is wanted of the rows -----------------------------------------------------------------------------------
+ */
 
-/* s [n] becomes exp(s - max). */
-static struct row_sums exponentiate(float *s, size_t n, ptrdiff_t distance_of_first) {
-  struct row_sums row = {.max = -INFINITY};
-  for (size_t j = 0; j < n; j++) {
-    row.max = fmax(row.max, (double)s[j]);
+static double sum_of_lanes(const double lanes[8]) {
+  double sum = 0.0;
+  for (size_t lane = 0; lane < 8; lane++) {
+    sum += lanes[lane];
   }
-  for (size_t j = 0; j < n; j++) {
-    double below = (double)s[j] - row.max;
-    double e = s[j] > -INFINITY ? exp(below) : 0.0;
-    row.sum += e;
-    row.entropy -= e > 0.0 ? e * below : 0.0;
-    row.distance += e * fabs((double)(distance_of_first - (ptrdiff_t)j));
-    s[j] = (float)e;
-  }
-  return row;
+  return sum;
 }
 
-static void keep_logits(const struct attention_input *in, float *logits, const float *s, size_t n) {
-  for (size_t j = 0; j < in->nk; j++) {
-    bool padded = in->padding_k && in->padding_k[j];
-    logits[j] = j < n && !padded ? s[j] : NAN;
+/* entropy = -sum a ln a = ln sum e - (sum e (s - ref)) / sum e */
+static void finish_row(const struct block *block, const struct block_space *space, size_t r) {
+  const struct attention_output *out = block->output;
+  const struct row_state *row = &space->rows[r];
+  double sum = sum_of_lanes(row->sum), max = -(double)INFINITY;
+  for (size_t lane = 0; lane < ROWS_VECTOR; lane++) {
+    max = (double)row->max[lane] > max ? (double)row->max[lane] : max;
   }
-}
-
-/* context [value_width] = sum over the visible keys */
-static void keep_context(const struct attention_input *in, size_t head, float *context, const float *e, double inverse,
-                         size_t n) {
-  for (size_t c = 0; c < in->value_width; c++) {
-    double sum = 0.0;
-    for (size_t j = 0; j < n; j++) {
-      bool padded = in->padding_k && in->padding_k[j];
-      double value = (double)in->v[(kv_head_of(in, head) * in->nk + j) * in->value_width + c];
-      sum += padded ? 0.0 : (double)e[j] * value;
-    }
-    context[c] = (float)(sum * inverse);
-  }
-}
-
-static void finish_row(const struct attention_input *in, const struct attention_output *out, size_t head, size_t i,
-                       float *s, double *mass, ptrdiff_t largest_distance) {
-  size_t n = columns_of_row(in, i), at = head * in->nq + i;
-  ptrdiff_t distance_of_first = (ptrdiff_t)i + (ptrdiff_t)in->nk - (ptrdiff_t)in->nq;
-  if (out->logits) {
-    keep_logits(in, out->logits + at * in->nk, s, n);
-  }
-  struct row_sums row = exponentiate(s, n, distance_of_first);
-  double inverse = row.sum > 0.0 ? 1.0 / row.sum : 0.0;
+  bool empty = sum == 0.0;
+  double inverse = empty ? 0.0 : 1.0 / sum;
+  double log_sum_exp = empty ? -(double)INFINITY : (double)row->ref + log(sum);
+  size_t at = block->head * block->input->nq + block->row + r;
+  space->weight[r] = (float)inverse;
   if (out->entropy) {
-    out->entropy[at] = row.sum > 0.0 ? log(row.sum) + row.entropy * inverse : 0.0;
+    /* Rounding must not make the entropy of a single key negative. */
+    double entropy = empty ? 0.0 : log(sum) - sum_of_lanes(row->below) * inverse;
+    out->entropy[at] = entropy < 0.0 ? 0.0 : entropy;
   }
   if (out->log_sum_exp) {
-    out->log_sum_exp[at] = row.sum > 0.0 ? row.max + log(row.sum) : -INFINITY;
+    out->log_sum_exp[at] = log_sum_exp;
   }
   if (out->max_logit) {
-    out->max_logit[at] = row.max;
+    out->max_logit[at] = max;
   }
   if (out->mean_distance) {
-    out->mean_distance[at] = row.distance * inverse;
+    out->mean_distance[at] = sum_of_lanes(row->distance) * inverse;
   }
   if (out->mass_on_first) {
-    out->mass_on_first[at] = n > 0 ? (double)s[0] * inverse : 0.0;
+    out->mass_on_first[at] = empty ? 0.0 : exp((double)space->first[r] - log_sum_exp);
   }
-  if (out->weights) {
-    for (size_t j = 0; j < in->nk; j++) {
-      out->weights[at * in->nk + j] = j < n ? (float)((double)s[j] * inverse) : 0.0f;
-    }
-  }
-  if (out->context) {
-    keep_context(in, head, out->context + at * in->value_width, s, inverse, n);
-  }
-  if (mass && i >= out->mass_first_row) {
-    double *here = mass + (largest_distance - distance_of_first);
-    for (size_t j = 0; j < n; j++) {
-      here[j] += (double)s[j] * inverse;
+}
+
+/* Tiles that came before the row's reference moved for the last time. */
+static void adjust_to_last_reference(const struct block *block, const struct block_space *space, size_t r) {
+  const float *ref = space->ref + r * space->ref_stride;
+  size_t n_columns = rounded_up(block->n_columns, ROWS_VECTOR);
+  for (size_t column = 0; column < n_columns; column += ROWS_TILE) {
+    float was = ref[column / ROWS_TILE];
+    if (was != space->rows[r].ref) {
+      block->kernels->scale(space->e + r * space->e_stride + column, smaller(ROWS_TILE, n_columns - column),
+                            (float)exp((double)was - (double)space->rows[r].ref));
     }
   }
 }
 
-int block_run(const struct attention_input *input, const struct attention_output *output, const struct block *block,
-              const struct block_space *space, double *mass, ptrdiff_t largest_distance, struct error *err) {
-  for (size_t column = 0; column < block->n_columns; column += BLOCK_TILE) {
-    size_t n = smaller(BLOCK_TILE, block->n_columns - column);
-    int status = score_tile(input, block, space, column, n, err);
+static void keep_weights(const struct block *block, const struct block_space *space) {
+  const struct attention_input *in = block->input;
+  for (size_t r = 0; r < block->n_rows; r++) {
+    float *weights = block->output->weights + (block->head * in->nq + block->row + r) * in->nk;
+    const float *e = space->e + r * space->e_stride;
+    for (size_t j = 0; j < in->nk; j++) {
+      weights[j] = j < block->n_columns ? e[j] * space->weight[r] : 0.0f;
+    }
+  }
+}
+
+/* context [n_rows][value_width] = weights times values. A hidden key has e = 0, which times infinity would not be. */
+static void keep_context(const struct block *block, const struct block_space *space) {
+  const struct attention_input *in = block->input;
+  size_t width = in->value_width, kv_head = block->head / (in->n_heads / in->n_kv_heads);
+  float *context = block->output->context + (block->head * in->nq + block->row) * width;
+  const float *v = in->v + kv_head * in->nk * width;
+  memset(context, 0, block->n_rows * width * sizeof *context);
+  if (block->n_columns == 0 || width == 0) {
+    return;
+  }
+  if (block->values_finite) {
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)block->n_rows, (int)width, (int)block->n_columns, 1.0f,
+                space->e, (int)space->e_stride, v, (int)width, 0.0f, context, (int)width);
+  }
+  for (size_t r = 0; r < block->n_rows; r++) {
+    for (size_t j = 0; !block->values_finite && j < seen_by(block, r); j++) {
+      bool padded = in->padding_k && in->padding_k[j];
+      for (size_t c = 0; !padded && c < width; c++) {
+        context[r * width + c] += space->e[r * space->e_stride + j] * v[j * width + c];
+      }
+    }
+    for (size_t c = 0; c < width; c++) {
+      context[r * width + c] *= space->weight[r];
+    }
+  }
+}
+
+static void add_mass(const struct block *block, const struct block_space *space) {
+  size_t first = block->output->mass_first_row;
+  for (size_t r = 0; r < block->n_rows && block->row + r < first; r++) {
+    space->weight[r] = 0.0f;
+  }
+  ptrdiff_t farthest = diagonal_of(block) + (ptrdiff_t)block->n_rows - 1; /* last row, key 0 */
+  size_t n = block->n_columns + block->n_rows - 1;
+  if (block->input->causal) {
+    n = smaller(n, (size_t)farthest + 1);
+  }
+  block->kernels->add_diagonals(space->e, space->e_stride, block->n_rows, space->weight,
+                                block->mass + (block->largest_distance - farthest), n);
+}
+
+static void finish_e(const struct block *block, const struct block_space *space) {
+  for (size_t r = 0; r < block->n_rows; r++) {
+    adjust_to_last_reference(block, space, r);
+    memset(space->e + r * space->e_stride + rounded_up(block->n_columns, ROWS_VECTOR), 0, ROWS_MARGIN * sizeof(float));
+  }
+  if (block->output->weights) {
+    keep_weights(block, space);
+  }
+  if (block->output->context) {
+    keep_context(block, space);
+  }
+  if (block->mass && block->n_columns > 0 && block->row + block->n_rows > block->output->mass_first_row) {
+    add_mass(block, space);
+  }
+}
+
+int block_run(const struct block *block, const struct block_space *space, struct error *err) {
+  size_t n_columns = rounded_up(block->n_columns, ROWS_VECTOR), width = block->input->width;
+  begin(block, space);
+  struct product product = {.n_keys = 0};
+  for (size_t column = 0; column < n_columns; column += ROWS_TILE) {
+    size_t n = smaller(ROWS_TILE, n_columns - column);
+    if (product.n_keys != n) {
+      product = product_of_shape(width, block->n_rows, n);
+    }
+    int status = add_tile(block, space, &product, column, n, err);
     if (status) {
       return status;
     }
   }
   for (size_t r = 0; r < block->n_rows; r++) {
-    finish_row(input, output, block->head, block->row + r, space->scores + r * space->stride, mass, largest_distance);
+    finish_row(block, space, r);
+    for (size_t j = block->n_columns; block->output->logits && j < block->input->nk; j++) {
+      block->output->logits[(block->head * block->input->nq + block->row + r) * block->input->nk + j] = NAN;
+    }
+  }
+  if (space->e) {
+    finish_e(block, space);
   }
   return 0;
 }

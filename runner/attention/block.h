@@ -3,27 +3,43 @@
 #define PE_ATTENTION_BLOCK_H
 
 #include "attention/attention.h"
+#include "attention/rows.h"
 
 #include <stddef.h>
 
-/* Keys of a column tile. */
-enum { BLOCK_TILE = 128 };
-
-/* Scores of a block, lent to one thread: [block_rows][stride]. */
+/* Memory lent to one thread; grows with the number of keys alone. */
 struct block_space {
-  float *scores;
-  size_t stride;
+  float *q;    /* [block rows][width], scaled */
+  float *tile; /* [block rows][ROWS_TILE], scores of a column tile */
+  struct row_state *rows;
+  float *weight; /* [block rows], 1 / sum of e; 0 for empty rows */
+  float *first;  /* [block rows], logit of key 0 */
+  float *memory; /* of e, with margins */
+  float *e;      /* [block rows][e_stride], exp(logit - ref); NULL where nothing asks for it */
+  size_t e_stride;
+  float *ref; /* [block rows][ref_stride], of each tile of e */
+  size_t ref_stride;
 };
 
+/* 0 or ERROR_MEMORY; block_space_free is due in both cases. */
+int block_space_init(struct block_space *space, const struct attention_input *input,
+                     const struct attention_output *output, size_t block_rows, struct error *err);
+void block_space_free(struct block_space *space);
+
 struct block {
+  const struct attention_input *input;
+  const struct attention_output *output;
+  const struct rows_kernels *kernels;
+  const float *panels; /* the keys of this head, see product.h */
+  bool values_finite;  /* all values of this head are */
   size_t head;
   size_t row, n_rows; /* query rows row .. row + n_rows - 1 */
   size_t n_columns;   /* keys 0 .. n_columns - 1 are seen by some of them */
+  double *mass;       /* NULL: not wanted. Weights are added to mass[largest_distance - (i + nk - nq - j)] */
+  ptrdiff_t largest_distance;
 };
 
-/* Everything of `output` for these rows, except mass_by_distance: that is added to mass, where element
- * largest_distance - (i + nk - nq - j) belongs to query i and key j. mass may be NULL. */
-int block_run(const struct attention_input *input, const struct attention_output *output, const struct block *block,
-              const struct block_space *space, double *mass, ptrdiff_t largest_distance, struct error *err);
+/* Everything of `output` for these rows, except mass_by_distance, which goes to `mass`. 0 or what the bias returned. */
+int block_run(const struct block *block, const struct block_space *space, struct error *err);
 
 #endif

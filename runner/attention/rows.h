@@ -1,0 +1,68 @@
+/* Vector kernels for rows of scores: softmax while the column tiles go by, and sums along diagonals. One table per
+ * instruction set, chosen at run time; all follow rows_body.h.
+ *
+ * The softmax of a row is kept relative to a reference logit `ref` close to the largest one so far. A tile whose
+ * largest logit is more than ROWS_LEEWAY above it moves the reference, and what was summed before is scaled once; so a
+ * row is read once, and every exponential is at most exp(ROWS_LEEWAY).
+ */
+#ifndef PE_ATTENTION_ROWS_H
+#define PE_ATTENTION_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum {
+  ROWS_TILE = 128,   /* columns of a tile at most */
+  ROWS_VECTOR = 16,  /* columns of a tile are a multiple of it; rows of scores are padded to it with -INFINITY */
+  ROWS_MAX = 64,     /* rows of a block at most */
+  ROWS_MARGIN = 128, /* zeros that add_diagonals may read on either side of a row of e */
+  ROWS_EXCESS = 64,  /* elements by which add_diagonals may go beyond the end of its sums, adding zeros */
+};
+#define ROWS_LEEWAY 4.0f /* exp(s - ref) carries the rounding of s - ref: small keeps it below 4 units in 2^-24 */
+
+/* What is known of a row so far; lanes are summed up at the end, in order. */
+struct row_state {
+  _Alignas(64) float max[ROWS_VECTOR]; /* largest logits */
+  double sum[8];                       /* of e = exp(s - ref) */
+  double below[8];                     /* of e * (s - ref) */
+  double distance[8];                  /* of e * |distance|, where it is wanted */
+  float ref;                           /* 0 before the first visible key */
+  float limit;                         /* ref + ROWS_LEEWAY; -INFINITY before the first visible key */
+};
+
+struct rows_tile {
+  float *s; /* [n_rows][s_stride], 64-byte aligned rows: products in; with the bias added out */
+  size_t s_stride;
+  size_t n_rows, n;        /* n: a multiple of ROWS_VECTOR, at most ROWS_TILE */
+  const float *bias;       /* bias[r - j] belongs to row r and column j; NULL: none */
+  float *e;                /* [n_rows][e_stride]: exp(s - ref); NULL: not kept */
+  size_t e_stride;         /* rows of e are 64-byte aligned */
+  float *ref;              /* [n_rows], ref_stride apart: what e is relative to; NULL with e */
+  size_t ref_stride;       /* */
+  bool distance;           /* whether row_state.distance is wanted */
+  float distance_of_first; /* i + nk - nq - j of the tile's row 0 and column 0; |.| is used */
+};
+
+struct rows_kernels {
+  const char *name;
+  size_t lanes;
+  /* Add a tile to the rows [n_rows]. */
+  void (*softmax)(const struct rows_tile *tile, struct row_state *rows);
+  /* e [n] *= factor; n a multiple of ROWS_VECTOR */
+  void (*scale)(float *e, size_t n, float factor);
+  /* sum[x] += sum over rows r of weight[r] * e[r * stride + x + r - (n_rows - 1)] for x in 0 .. n - 1. What is read
+   * within ROWS_MARGIN of a row must be zero. */
+  void (*add_diagonals)(const float *e, size_t stride, size_t n_rows, const float *weight, double *sum, size_t n);
+  /* y [n] = exp(x), within 2 units in the last place, subnormal results included; any n. */
+  void (*exponential)(const float *x, float *y, size_t n);
+};
+
+/* The kernels of one instruction set; NULL where this machine cannot run them. */
+const struct rows_kernels *rows_portable(void);
+const struct rows_kernels *rows_avx2(void);
+const struct rows_kernels *rows_avx512(void);
+
+/* The best of them. */
+const struct rows_kernels *rows_best(void);
+
+#endif

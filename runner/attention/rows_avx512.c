@@ -1,0 +1,81 @@
+#include "attention/rows.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define ROWS_TARGET __attribute__((target("avx512f,avx512dq")))
+enum { LANES = 16 };
+typedef __m512 vec;
+
+static ROWS_TARGET inline vec vec_load(const float *p) {
+  return _mm512_loadu_ps(p);
+}
+static ROWS_TARGET inline void vec_store(float *p, vec v) {
+  _mm512_storeu_ps(p, v);
+}
+static ROWS_TARGET inline vec vec_set(float x) {
+  return _mm512_set1_ps(x);
+}
+static ROWS_TARGET inline vec vec_iota(void) {
+  return _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+static ROWS_TARGET inline vec vec_add(vec a, vec b) {
+  return _mm512_add_ps(a, b);
+}
+static ROWS_TARGET inline vec vec_sub(vec a, vec b) {
+  return _mm512_sub_ps(a, b);
+}
+static ROWS_TARGET inline vec vec_mul(vec a, vec b) {
+  return _mm512_mul_ps(a, b);
+}
+static ROWS_TARGET inline vec vec_fma(vec a, vec b, vec c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+static ROWS_TARGET inline vec vec_max(vec a, vec b) {
+  return _mm512_max_ps(a, b);
+}
+static ROWS_TARGET inline vec vec_min(vec a, vec b) {
+  return _mm512_min_ps(a, b);
+}
+static ROWS_TARGET inline vec vec_absolute(vec v) {
+  return _mm512_abs_ps(v);
+}
+static ROWS_TARGET inline bool vec_any_above(vec a, vec b) {
+  return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ) != 0;
+}
+static ROWS_TARGET inline vec vec_load_reversed(const float *p) {
+  const __m512i backwards = _mm512_setr_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  return _mm512_permutexvar_ps(backwards, _mm512_loadu_ps(p));
+}
+static ROWS_TARGET inline vec vec_scale_by_power_of_2(vec v, vec n) {
+  return _mm512_scalef_ps(v, n);
+}
+static ROWS_TARGET inline void vec_add_to_8(double *sum, vec v) {
+  __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(v)), high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1));
+  _mm512_storeu_pd(sum, _mm512_add_pd(_mm512_loadu_pd(sum), _mm512_add_pd(low, high)));
+}
+static ROWS_TARGET inline void vec_add_to_each(double *sum, vec v) {
+  __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(v)), high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1));
+  _mm512_storeu_pd(sum, _mm512_add_pd(_mm512_loadu_pd(sum), low));
+  _mm512_storeu_pd(sum + 8, _mm512_add_pd(_mm512_loadu_pd(sum + 8), high));
+}
+
+#include "attention/rows_body.h"
+
+const struct rows_kernels *rows_avx512(void) {
+  static const struct rows_kernels kernels = {.name = "avx512",
+                                              .lanes = LANES,
+                                              .softmax = softmax,
+                                              .scale = scale,
+                                              .add_diagonals = add_diagonals,
+                                              .exponential = exponential};
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") ? &kernels : NULL;
+}
+
+#else
+
+const struct rows_kernels *rows_avx512(void) {
+  return NULL;
+}
+
+#endif

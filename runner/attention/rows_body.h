@@ -1,0 +1,172 @@
+/* The algorithms of rows.h, written once on the vector operations of the including file:
+ *
+ *     LANES, ROWS_TARGET          lanes of `vec`; the attribute that allows its instructions
+ *     vec_load, vec_store, vec_set, vec_iota, vec_add, vec_sub, vec_mul, vec_fma (a * b + c, rounded once or twice),
+ *     vec_max, vec_min            the second operand where one is not a number
+ *     vec_absolute, vec_any_above (any lane of a > b), vec_load_reversed (p[0] in the last lane)
+ *     vec_scale_by_power_of_2 (v, n)   v * 2^n, n whole, -160 .. 130, rounded as a product is
+ *     vec_add_to_8 (double[8], v), vec_add_to_each (double[LANES], v)
+ *
+ * No header guard: rows_portable.c and its brothers include it once each.
+ */
+#include "attention/rows.h"
+
+#include <math.h>
+
+/* exp(x) = 2^n exp(r), |r| <= ln(2) / 2: n by adding and subtracting 1.5 * 2^23, r by Cody and Waite's two-step
+ * reduction (n times the first part of ln 2 is exact), exp(r) by the polynomial of degree 6 with the smallest relative
+ * error among those that begin 1 + r: 3.1e-9. x in -110 .. 90; below -104 the result is 0. */
+static ROWS_TARGET inline vec exponential_of(vec x) {
+  const vec shift = vec_set(12582912.0f);
+  vec shifted = vec_fma(x, vec_set(0x1.715476p+0f), shift);
+  vec n = vec_sub(shifted, shift);
+  vec r = vec_fma(n, vec_set(-0x1.62e4p-1f), x);
+  r = vec_fma(n, vec_set(-0x1.7f7d1cp-20f), r);
+  vec p = vec_set(0x1.6a244cp-10f);
+  p = vec_fma(p, r, vec_set(0x1.1239d4p-7f));
+  p = vec_fma(p, r, vec_set(0x1.5558f2p-5f));
+  p = vec_fma(p, r, vec_set(0x1.555492p-3f));
+  p = vec_fma(p, r, vec_set(0x1.fffffcp-2f));
+  p = vec_fma(p, r, vec_set(1.0f));
+  p = vec_fma(p, r, vec_set(1.0f));
+  return vec_scale_by_power_of_2(p, n);
+}
+
+/* Below it exp is 0 in float32; a finite stand-in for -INFINITY, so that 0 * (s - ref) stays 0. */
+#define LOWEST (-110.0f)
+#define HIGHEST 90.0f
+
+static ROWS_TARGET void exponential(const float *x, float *y, size_t n) {
+  size_t i = 0;
+  for (; i + LANES <= n; i += LANES) {
+    vec_store(y + i, exponential_of(vec_max(vec_set(LOWEST), vec_min(vec_set(HIGHEST), vec_load(x + i)))));
+  }
+  if (i < n) {
+    float rest[LANES] = {0.0f};
+    for (size_t j = i; j < n; j++) {
+      rest[j - i] = x[j];
+    }
+    exponential(rest, rest, LANES);
+    for (size_t j = i; j < n; j++) {
+      y[j] = rest[j - i];
+    }
+  }
+}
+
+/* The reference moves up to the largest logit of `top`; the sums follow: e' = f e, s - ref' = (s - ref) + (ref - ref').
+ */
+static __attribute__((noinline)) void raise_reference(struct row_state *row, const float *top) {
+  float largest = top[0];
+  for (size_t lane = 1; lane < LANES; lane++) {
+    largest = top[lane] > largest ? top[lane] : largest;
+  }
+  double step = (double)row->ref - (double)largest;
+  double factor = row->limit == -INFINITY ? 0.0 : exp(step);
+  for (size_t lane = 0; lane < 8; lane++) {
+    row->below[lane] = factor > 0.0 ? factor * (row->below[lane] + step * row->sum[lane]) : 0.0;
+    row->sum[lane] *= factor;
+    row->distance[lane] *= factor;
+  }
+  row->ref = largest;
+  row->limit = largest + ROWS_LEEWAY;
+}
+
+/* One row of a tile. What is constant in the caller (NULL or not, distance) makes its own copy. */
+static ROWS_TARGET inline __attribute__((always_inline)) void
+softmax_row(struct row_state *row, float *s, size_t n, const float *bias, float *e, bool distance, float first) {
+  vec top = vec_set(-INFINITY);
+  for (size_t j = 0; j < n; j += LANES) {
+    vec v = vec_load(s + j);
+    if (bias) {
+      v = vec_add(v, vec_load_reversed(bias - j - (LANES - 1)));
+      vec_store(s + j, v);
+    }
+    top = vec_max(top, v);
+  }
+  vec_store(row->max, vec_max(vec_load(row->max), top));
+  if (vec_any_above(top, vec_set(row->limit))) {
+    float lanes[LANES];
+    vec_store(lanes, top);
+    raise_reference(row, lanes);
+  }
+  vec ref = vec_set(row->ref), sum = vec_set(0.0f), below = sum, far = sum, away = vec_sub(vec_set(first), vec_iota());
+  for (size_t j = 0; j < n; j += LANES) {
+    vec t = vec_max(vec_set(LOWEST), vec_sub(vec_load(s + j), ref));
+    vec x = exponential_of(t);
+    if (e) {
+      vec_store(e + j, x);
+    }
+    sum = vec_add(sum, x);
+    below = vec_fma(x, t, below);
+    if (distance) {
+      far = vec_fma(x, vec_absolute(away), far);
+      away = vec_sub(away, vec_set((float)LANES));
+    }
+  }
+  vec_add_to_8(row->sum, sum);
+  vec_add_to_8(row->below, below);
+  if (distance) {
+    vec_add_to_8(row->distance, far);
+  }
+}
+
+static ROWS_TARGET inline __attribute__((always_inline)) void
+softmax_rows(const struct rows_tile *tile, struct row_state *rows, bool bias, bool keep, bool distance) {
+  for (size_t r = 0; r < tile->n_rows; r++) {
+    softmax_row(&rows[r], tile->s + r * tile->s_stride, tile->n, bias ? tile->bias + r : NULL,
+                keep ? tile->e + r * tile->e_stride : NULL, distance, tile->distance_of_first + (float)r);
+    if (keep) {
+      tile->ref[r * tile->ref_stride] = rows[r].ref;
+    }
+  }
+}
+
+static ROWS_TARGET void softmax(const struct rows_tile *tile, struct row_state *rows) {
+  if (tile->distance) {
+    /* Asked for beside much else: not worth copies of its own. */
+    for (size_t r = 0; r < tile->n_rows; r++) {
+      softmax_row(&rows[r], tile->s + r * tile->s_stride, tile->n, tile->bias ? tile->bias + r : NULL,
+                  tile->e ? tile->e + r * tile->e_stride : NULL, true, tile->distance_of_first + (float)r);
+      if (tile->e) {
+        tile->ref[r * tile->ref_stride] = rows[r].ref;
+      }
+    }
+  } else if (tile->e) {
+    if (tile->bias) {
+      softmax_rows(tile, rows, true, true, false);
+    } else {
+      softmax_rows(tile, rows, false, true, false);
+    }
+  } else if (tile->bias) {
+    softmax_rows(tile, rows, true, false, false);
+  } else {
+    softmax_rows(tile, rows, false, false, false);
+  }
+}
+
+static ROWS_TARGET void scale(float *e, size_t n, float factor) {
+  for (size_t j = 0; j < n; j += LANES) {
+    vec_store(e + j, vec_mul(vec_load(e + j), vec_set(factor)));
+  }
+}
+
+/* Four vectors of distances at a time stay in registers while the rows go by. */
+static ROWS_TARGET void add_diagonals(const float *e, size_t stride, size_t n_rows, const float *weight, double *sum,
+                                      size_t n) {
+  for (size_t x = 0; x < n; x += 4 * LANES) {
+    vec a = vec_set(0.0f), b = a, c = a, d = a;
+    const float *diagonal = e + x - (n_rows - 1);
+    for (size_t r = 0; r < n_rows; r++) {
+      vec w = vec_set(weight[r]);
+      a = vec_fma(vec_load(diagonal), w, a);
+      b = vec_fma(vec_load(diagonal + LANES), w, b);
+      c = vec_fma(vec_load(diagonal + 2 * LANES), w, c);
+      d = vec_fma(vec_load(diagonal + 3 * LANES), w, d);
+      diagonal += stride + 1;
+    }
+    vec_add_to_each(sum + x, a);
+    vec_add_to_each(sum + x + LANES, b);
+    vec_add_to_each(sum + x + 2 * LANES, c);
+    vec_add_to_each(sum + x + 3 * LANES, d);
+  }
+}

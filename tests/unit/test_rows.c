@@ -1,0 +1,277 @@
+/* The vector kernels of every instruction set that this machine runs: the exponential's error over the float range,
+ * softmax and diagonal sums against plain float64 loops. `test_rows all` tries every float (minutes). */
+#include "attention/rows.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka.h needs the headers above. */
+#include <cmocka.h>
+
+static const struct rows_kernels *variant(size_t which) {
+  return which == 0 ? rows_portable() : which == 1 ? rows_avx2() : rows_avx512();
+}
+
+/* ---- exponential --------------------------------------------------------------------------------------------------
+ */
+
+/* Difference in units of the last place of the float32 nearest to the true value. */
+static double error_in_ulp(float got, double expected) {
+  if (isnan(expected)) {
+    return isnan(got) ? 0.0 : (double)INFINITY;
+  }
+  float nearest = (float)expected;
+  if (nearest == got) {
+    return isinf(got) ? 0.0 : fabs((double)got - expected) / (double)(nextafterf(nearest, INFINITY) - nearest);
+  }
+  if (isinf(nearest) || isinf(got)) {
+    /* The largest float is one unit below the smallest value that rounds to infinity. */
+    double finite = isinf(got) ? expected : (double)got;
+    return finite < 0x1p128 * (1.0 - 0x1p-22) ? (double)INFINITY : (0x1p128 - finite) / 0x1p104;
+  }
+  double unit = nearest < 0x1p-126f ? 0x1p-149 : ldexp(1.0, ilogbf(nearest) - 23);
+  return fabs((double)got - expected) / unit;
+}
+
+enum { CHUNK = 4096 };
+
+static void check_exponentials(const struct rows_kernels *kernels, uint64_t step) {
+  double worst = 0.0;
+  float x[CHUNK], y[CHUNK], worst_x = 0.0f;
+  for (uint64_t word = 0; word <= UINT32_MAX;) {
+    size_t n = 0;
+    for (; n < CHUNK && word <= UINT32_MAX; n++, word += step) {
+      uint32_t bits = (uint32_t)word;
+      memcpy(&x[n], &bits, sizeof bits);
+    }
+    kernels->exponential(x, y, n);
+    for (size_t i = 0; i < n; i++) {
+      double error = error_in_ulp(y[i], exp((double)x[i]));
+      if (error > worst) {
+        worst = error;
+        worst_x = x[i];
+      }
+    }
+  }
+  printf("%s: largest error of exp %.3f ulp at %a\n", kernels->name, worst, (double)worst_x);
+  assert_true(worst <= 2.0);
+}
+
+/* State: the step through the floats' bit patterns; an odd one meets every exponent and both signs. */
+static void exponential_over_the_float_range(void **state) {
+  const uint64_t *step = *state;
+  for (size_t which = 0; which < 3; which++) {
+    if (variant(which)) {
+      check_exponentials(variant(which), *step);
+    }
+  }
+}
+
+static void exponential_of_special_values(void **state) {
+  (void)state;
+  static const float x[] = {0.0f,      -0.0f, INFINITY, -INFINITY, NAN,    88.72283f,
+                            88.72284f, 3e38f, -3e38f,   -103.9f,   -104.0f};
+  for (size_t which = 0; which < 3; which++) {
+    for (size_t n = 1; variant(which) && n <= sizeof x / sizeof x[0]; n++) {
+      float y[sizeof x / sizeof x[0] + 1];
+      y[n] = -7.0f;
+      variant(which)->exponential(x, y, n);
+      assert_true(y[n] == -7.0f);
+      for (size_t i = 0; i < n; i++) {
+        assert_true(error_in_ulp(y[i], exp((double)x[i])) <= 2.0);
+      }
+      assert_true(y[0] == 1.0f && (n < 2 || y[1] == 1.0f) && (n < 3 || isinf(y[2])) && (n < 4 || y[3] == 0.0f));
+    }
+  }
+}
+
+/* ---- softmax of rows in tiles -------------------------------------------------------------------------------------
+ */
+
+enum { ROWS = 5, TILES = 4, COLUMNS = TILES * ROWS_TILE, BIAS_MARGIN = COLUMNS };
+
+struct softmax_case {
+  _Alignas(64) float s[ROWS][COLUMNS], tile[ROWS][ROWS_TILE], e[ROWS][COLUMNS], ref[ROWS][TILES];
+  struct row_state rows[ROWS];
+  float bias[BIAS_MARGIN + ROWS];
+};
+
+static double sum_of(const double lanes[8]) {
+  double sum = 0.0;
+  for (size_t lane = 0; lane < 8; lane++) {
+    sum += lanes[lane];
+  }
+  return sum;
+}
+
+/* e is off by the rounding of s - ref and by 2 ulp of exp; adding up the eight vectors of a tile in float32 costs at
+ * most eight more roundings. */
+static void check_row(const struct softmax_case *c, size_t r, size_t n_columns, bool bias) {
+  const double unit = 0x1p-24;
+  double max = -(double)INFINITY, sum = 0.0, below = 0.0, distance = 0.0, slack = 0.0, slack_below = 0.0;
+  double ref = (double)c->rows[r].ref;
+  for (size_t j = 0; j < n_columns; j++) {
+    double s = (double)(c->s[r][j] + (bias ? c->bias[BIAS_MARGIN + r - j] : 0.0f));
+    double ref_then = (double)c->ref[r][j / ROWS_TILE], e = exp(s - ref), far = fabs(100.0 + (double)r - (double)j);
+    max = s > max ? s : max;
+    if (e == 0.0) {
+      continue;
+    }
+    double allowed = e * (fabs(s - ref_then) + 4.0) * unit;
+    sum += e;
+    below += e * (s - ref);
+    distance += e * far;
+    slack += allowed + 32.0 * e * unit;
+    slack_below += (allowed + 32.0 * e * unit) * (1.0 + fabs(s - ref) + fabs(s - ref_then));
+    double kept = (double)c->e[r][j] * exp(ref_then - ref);
+    assert_true(fabs(kept - e) <= allowed + 1e-40);
+  }
+  double got_max = -(double)INFINITY;
+  for (size_t lane = 0; lane < ROWS_VECTOR; lane++) {
+    got_max = (double)c->rows[r].max[lane] > got_max ? (double)c->rows[r].max[lane] : got_max;
+  }
+  assert_true(got_max == max);
+  assert_true(max - ref <= (double)ROWS_LEEWAY && ref <= max);
+  assert_true(fabs(sum_of(c->rows[r].sum) - sum) <= slack);
+  assert_true(fabs(sum_of(c->rows[r].below) - below) <= slack_below);
+  assert_true(fabs(sum_of(c->rows[r].distance) - distance) <= slack * 1000.0);
+}
+
+/* Row 0: moderate logits. 1: rising by tens from tile to tile, so that the reference moves. 2: falling. 3: hidden keys
+ * in between. 4: hidden at first, then far below zero. */
+static float logit_of(size_t r, size_t j) {
+  float wave = (float)((j * 37 + r * 11) % 101) * 0.05f - 2.5f, tile = (float)(j / ROWS_TILE);
+  switch (r) {
+  case 1:
+    return wave + 30.0f * tile;
+  case 2:
+    return wave - 30.0f * tile;
+  case 3:
+    return j % 3 == 0 ? -INFINITY : wave * 8.0f;
+  case 4:
+    return tile < 2.0f ? -INFINITY : wave - 300.0f;
+  default:
+    return wave;
+  }
+}
+
+static void softmax_of_tiles(void **state) {
+  (void)state;
+  static struct softmax_case c;
+  for (size_t at = 0; at < BIAS_MARGIN + ROWS; at++) {
+    c.bias[at] = (float)(at % 29) * 0.125f - 1.0f;
+  }
+  for (size_t round = 0; round < 3 * 2 * 2; round++) {
+    const struct rows_kernels *kernels = variant(round % 3);
+    bool bias = round / 3 % 2 == 1;
+    size_t n_columns = round < 6 ? COLUMNS : COLUMNS - 48; /* the last tile may be narrower */
+    for (size_t r = 0; kernels && r < ROWS; r++) {
+      c.rows[r] = (struct row_state){.limit = -INFINITY};
+      for (size_t lane = 0; lane < ROWS_VECTOR; lane++) {
+        c.rows[r].max[lane] = -INFINITY;
+      }
+      for (size_t j = 0; j < COLUMNS; j++) {
+        c.s[r][j] = logit_of(r, j);
+      }
+    }
+    for (size_t column = 0; kernels && column < n_columns; column += ROWS_TILE) {
+      for (size_t r = 0; r < ROWS; r++) {
+        memcpy(c.tile[r], &c.s[r][column], sizeof c.tile[r]);
+      }
+      struct rows_tile tile = {.s = c.tile[0],
+                               .s_stride = ROWS_TILE,
+                               .n_rows = ROWS,
+                               .n = n_columns - column < ROWS_TILE ? n_columns - column : ROWS_TILE,
+                               .bias = bias ? &c.bias[BIAS_MARGIN - column] : NULL,
+                               .e = &c.e[0][column],
+                               .e_stride = COLUMNS,
+                               .ref = &c.ref[0][column / ROWS_TILE],
+                               .ref_stride = TILES,
+                               .distance = true,
+                               .distance_of_first = 100.0f - (float)column};
+      kernels->softmax(&tile, c.rows);
+    }
+    for (size_t r = 0; kernels && r < ROWS; r++) {
+      check_row(&c, r, n_columns, bias);
+    }
+  }
+}
+
+/* What is kept beside it does not change a sum. */
+static void softmax_variants_agree(void **state) {
+  (void)state;
+  static struct softmax_case all, few;
+  for (size_t which = 0; which < 3; which++) {
+    for (size_t r = 0; variant(which) && r < ROWS; r++) {
+      all.rows[r] = few.rows[r] = (struct row_state){.limit = -INFINITY};
+      for (size_t j = 0; j < ROWS_TILE; j++) {
+        all.tile[r][j] = few.tile[r][j] = logit_of(r, j);
+      }
+    }
+    if (variant(which)) {
+      struct rows_tile tile = {
+          .s = all.tile[0], .s_stride = ROWS_TILE, .n_rows = ROWS, .n = ROWS_TILE, .distance = true};
+      tile.e = all.e[0];
+      tile.e_stride = COLUMNS;
+      tile.ref = all.ref[0];
+      tile.ref_stride = TILES;
+      variant(which)->softmax(&tile, all.rows);
+      tile = (struct rows_tile){.s = few.tile[0], .s_stride = ROWS_TILE, .n_rows = ROWS, .n = ROWS_TILE};
+      variant(which)->softmax(&tile, few.rows);
+      for (size_t r = 0; r < ROWS; r++) {
+        assert_memory_equal(all.rows[r].sum, few.rows[r].sum, sizeof all.rows[r].sum);
+        assert_memory_equal(all.rows[r].below, few.rows[r].below, sizeof all.rows[r].below);
+        assert_memory_equal(all.rows[r].max, few.rows[r].max, sizeof all.rows[r].max);
+      }
+    }
+  }
+}
+
+/* ---- sums along diagonals -----------------------------------------------------------------------------------------
+ */
+
+static void diagonals_are_summed(void **state) {
+  (void)state;
+  enum { N = 176, STRIDE = N + ROWS_MARGIN, MANY = 7 };
+  static float memory[(MANY + 1) * STRIDE];
+  static double sum[N + MANY + ROWS_EXCESS];
+  float *e = memory + ROWS_MARGIN;
+  const float weight[MANY] = {1.0f, 0.5f, 0.25f, 0.0f, 2.0f, 1.0f, 4.0f};
+  for (size_t r = 0; r < MANY; r++) {
+    for (size_t j = 0; j < N; j++) {
+      e[r * STRIDE + j] = (float)((r * 31 + j * 17) % 64); /* sums are exact */
+    }
+  }
+  for (size_t which = 0; which < 3; which++) {
+    for (size_t n = 1; variant(which) && n <= N + MANY - 1; n++) {
+      memset(sum, 0, sizeof sum);
+      variant(which)->add_diagonals(e, STRIDE, MANY, weight, sum, n);
+      for (size_t x = 0; x < n; x++) {
+        double expected = 0.0;
+        for (size_t r = 0; r < MANY; r++) {
+          size_t column = x + r; /* + MANY - 1 */
+          bool inside = column >= MANY - 1 && column - (MANY - 1) < N;
+          expected += inside ? (double)weight[r] * (double)e[r * STRIDE + column - (MANY - 1)] : 0.0;
+        }
+        assert_true(sum[x] == expected);
+      }
+    }
+  }
+}
+
+int main(int argc, char **argv) {
+  uint64_t step = argc == 2 && strcmp(argv[1], "all") == 0 ? 1 : 61;
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_prestate(exponential_over_the_float_range, &step),
+      cmocka_unit_test(exponential_of_special_values),
+      cmocka_unit_test(softmax_of_tiles),
+      cmocka_unit_test(softmax_variants_agree),
+      cmocka_unit_test(diagonals_are_summed),
+  };
+  return cmocka_run_group_tests_name("rows", tests, NULL, NULL);
+}
