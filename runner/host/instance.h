@@ -26,11 +26,14 @@ struct instance_request {
   const struct tensor_source *tensors; /* [n_tensors], or NULL: all seeded */
   struct position_map map;
   uint64_t seed;                                 /* of seeded tensors and of shuffled positions */
-  void (*warn)(void *context, const char *text); /* what the plugin has to say; may be NULL */
+  void (*warn)(void *context, const char *text); /* what the plugin has to say, from any thread that calls it while the
+                                                    instance lives; may be NULL */
   void *warn_context;
 };
 
-/* NULL with ERROR_SCHEME_REFUSED (the scheme's own sentence), ERROR_FILE_CONTENT (a tensor's shape, both named) or
+/* An instance, to be released with instance_free. NULL with ERROR_SCHEME_REFUSED (the scheme's own sentence; a site
+ * that the model does not have; an automatic position map without a training length), ERROR_FILE_CONTENT (a tensor's
+ * shape, both named, or an element that is not finite), ERROR_SCHEME_FAILED (an answer the contract does not allow) or
  * ERROR_MEMORY. */
 struct instance *instance_new(const struct instance_request *request, struct error *err);
 void instance_free(struct instance *instance);
@@ -44,6 +47,10 @@ pe_domain instance_domain(const struct instance *instance);
 /* Width of query and key rows after instance_rotate; head_dim unless the scheme widens. */
 size_t instance_qk_width(const struct instance *instance);
 
+/* Whether a call changed the floating-point environment since the instance was made; it was restored each time. [any]
+ */
+bool instance_changed_fp_state(const struct instance *instance);
+
 /* The score scale that the scheme asks for, or `fallback`. */
 double instance_score_scale(const struct instance *instance, double fallback);
 
@@ -51,13 +58,14 @@ double instance_score_scale(const struct instance *instance, double fallback);
 const float *instance_tensor(const struct instance *instance, size_t which, pe_dims *shape);
 
 /* mapped [n][axes] = the positions the scheme is told for a whole sequence at `positions` [n][axes]; rows with
- * padding[i] != 0 (padding may be NULL) get -1 and take no part. *seq_len = largest mapped position + 1 (never below
- * 0). */
+ * padding[i] != 0 (padding may be NULL) get -1 and take no part. The length that divides positions is the largest one
+ * plus one; a shuffled order is one per number of rows. *seq_len = largest mapped position + 1 (never below 0). Fails
+ * with ERROR_MEMORY alone. [any] */
 int instance_map_positions(const struct instance *instance, size_t n, const double *positions, const uint8_t *padding,
                            double *mapped, double *seq_len, struct error *err);
 
 /* Whether every mapped position (distance, for a relative scheme) of a sequence of `n` rows is one that training could
- * have set: within train_len - 1 or the scheme's own trained_max. train_len 0: not known, true. */
+ * have set: from 0 to train_len - 1 or the scheme's own trained_max. train_len 0: not known, true. */
 bool instance_is_trained(const struct instance *instance, size_t n, const double *mapped, const uint8_t *padding,
                          double train_len);
 

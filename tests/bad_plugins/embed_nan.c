@@ -1,0 +1,13 @@
+/* The square root of a negative position. */
+#include "sound.h"
+
+static pe_status spoiled(const pe_instance *self, const pe_rows *rows, void *scratch, pe_error *err) {
+  pe_status status = sound_check_rows(rows, err);
+  for (size_t r = 0; status == PE_OK && r < rows->n; r++) {
+    rows->out[r * rows->out_stride] += (float)sqrt(rows->pos[r] - 3);
+  }
+  return status;
+}
+
+static const pe_scheme scheme = {SOUND_EMBED, .embed_add = spoiled};
+SOUND_ENTRY(&scheme)

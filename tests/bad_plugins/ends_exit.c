@@ -1,0 +1,10 @@
+/* Ends the process as if all were well. */
+#include "sound.h"
+
+static pe_status spoiled(const pe_instance *self, const pe_rows *rows, void *scratch, pe_error *err) {
+  exit(0);
+  return sound_embed_add(self, rows, scratch, err);
+}
+
+static const pe_scheme scheme = {SOUND_EMBED, .embed_add = spoiled};
+SOUND_ENTRY(&scheme)

@@ -1,0 +1,16 @@
+/* Leaves a child process behind. */
+#include "sound.h"
+
+#include <unistd.h>
+
+static pe_status spoiled(const pe_instance *self, const pe_rows *rows, void *scratch, pe_error *err) {
+  static int started;
+  if (!started++ && fork() == 0) {
+    sleep(600);
+    _exit(0);
+  }
+  return sound_embed_add(self, rows, scratch, err);
+}
+
+static const pe_scheme scheme = {SOUND_EMBED, .embed_add = spoiled};
+SOUND_ENTRY(&scheme)

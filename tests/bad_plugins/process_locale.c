@@ -1,0 +1,12 @@
+/* Sets the locale. */
+#include "sound.h"
+
+#include <locale.h>
+
+static pe_status spoiled(const pe_instance *self, const pe_rows *rows, void *scratch, pe_error *err) {
+  setlocale(LC_ALL, "C.UTF-8");
+  return sound_embed_add(self, rows, scratch, err);
+}
+
+static const pe_scheme scheme = {SOUND_EMBED, .embed_add = spoiled};
+SOUND_ENTRY(&scheme)

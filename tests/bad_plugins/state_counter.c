@@ -1,0 +1,14 @@
+/* Counts its calls and lets the count show. */
+#include "sound.h"
+
+static pe_status spoiled(const pe_instance *self, const pe_rows *rows, void *scratch, pe_error *err) {
+  static float calls;
+  pe_status status = sound_embed_add(self, rows, scratch, err);
+  if (status == PE_OK && rows->n) {
+    rows->out[0] += 1e-3f * calls++;
+  }
+  return status;
+}
+
+static const pe_scheme scheme = {SOUND_EMBED, .embed_add = spoiled};
+SOUND_ENTRY(&scheme)

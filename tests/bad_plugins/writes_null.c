@@ -1,0 +1,13 @@
+/* Writes to address 0. */
+#include "sound.h"
+
+static pe_status spoiled(const pe_instance *self, const pe_tile *tile, void *scratch, pe_error *err) {
+  pe_status status = sound_bias_add(self, tile, scratch, err);
+  if (tile->nq) {
+    *(volatile int *)8 = 1;
+  }
+  return status;
+}
+
+static const pe_scheme scheme = {SOUND, .bias_add = spoiled};
+SOUND_ENTRY(&scheme)
