@@ -43,11 +43,9 @@ static void matrix_close(struct model_source *source) {
 
 static int read_rows(struct model *model, struct matrix *matrix, const struct key_value *x, struct error *err) {
   matrix->x = memory_new(x->rows, x->columns * sizeof *matrix->x, "model.matrix.x", err);
-  model->texts = memory_new(1, sizeof *model->texts, "text", err);
-  if (!matrix->x || !model->texts) {
+  if (!matrix->x) {
     return err->code;
   }
-  model->n_texts = 1;
   for (size_t i = 0; i < x->rows * x->columns; i++) {
     matrix->x[i] = (float)x->list[i];
     if (!isfinite(matrix->x[i])) {
@@ -55,8 +53,7 @@ static int read_rows(struct model *model, struct matrix *matrix, const struct ke
                        i / x->columns, i % x->columns, x->list[i]);
     }
   }
-  model->texts[0] = (struct text_tokens){.name = memory_copy_text("matrix", err), .count = x->rows};
-  return model->texts[0].name ? 0 : (int)err->code;
+  return model_add_text(model, "matrix", x->rows, err);
 }
 
 int model_open_matrix(struct model *model, const struct section *section, struct error *err) {

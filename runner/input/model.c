@@ -1,6 +1,7 @@
 #include "input/model.h"
 
 #include "base/memory.h"
+#include "input/positions.h"
 #include "input/source.h"
 #include "input/tokens.h"
 
@@ -14,7 +15,26 @@ static int open_kind(struct model *model, const struct section *section, uint64_
   if (section_get(section, "matrix")->given) {
     return model_open_matrix(model, section, err);
   }
+  if (section_get(section, "random")->given) {
+    return model_open_random(model, section, seed, err);
+  }
+  if (section_get(section, "qk")->given) {
+    return model_open_qk(model, section, err);
+  }
+  if (section_get(section, "embeddings")->given) {
+    return model_open_embeddings(model, section, seed, err);
+  }
   return error_set(err, ERROR_CONFIG_MISSING, "model: one of weights, matrix, random, qk or embeddings is needed");
+}
+
+int model_add_text(struct model *model, const char *name, size_t count, struct error *err) {
+  model->texts = memory_new(1, sizeof *model->texts, "text", err);
+  if (!model->texts) {
+    return err->code;
+  }
+  model->n_texts = 1;
+  model->texts[0] = (struct text_tokens){.name = memory_copy_text(name, err), .count = count};
+  return model->texts[0].name ? 0 : (int)err->code;
 }
 
 /* Kinds that know nothing of training have empty texts, so that nobody meets NULL. */
@@ -36,7 +56,10 @@ struct model *model_open(const struct section *section, uint64_t seed, struct er
   if (!model) {
     return NULL;
   }
-  int status = open_kind(model, section, seed, err);
+  model->positions = memory_new(1, sizeof *model->positions, "positions", err);
+  int status = model->positions ? positions_open(model->positions, section_get(section, "positions")->section, err)
+                                : (int)err->code;
+  status = status ? status : open_kind(model, section, seed, err);
   status = status ? status : fill_training(&model->trained, err);
   if (status) {
     model_close(model);
@@ -51,6 +74,10 @@ void model_close(struct model *model) {
   }
   if (model->source) {
     model->source->operations.close(model->source);
+  }
+  if (model->positions) {
+    positions_destroy(model->positions);
+    free(model->positions);
   }
   tokens_free(model->texts, model->n_texts);
   free(model->trained.scheme);
@@ -83,6 +110,21 @@ int model_content(const struct model *model, size_t text, const size_t *index, s
   int status = model->source->operations.content(model, &model->texts[text], wrapped, n, x, err);
   free(wrapped);
   return status;
+}
+
+size_t model_position_axes(const struct model *model) {
+  return model->positions->axes;
+}
+
+bool model_positions_are_default(const struct model *model) {
+  const struct token_positions *positions = model->positions;
+  return positions->kind == POSITIONS_LINE && positions->start == 0 && positions->step == 1;
+}
+
+int model_positions(const struct model *model, size_t text, const size_t *index, size_t n, double *out,
+                    struct error *err) {
+  assert(text < model->n_texts);
+  return positions_of(model->positions, &model->texts[text], index, n, out, err);
 }
 
 int model_project(const struct model *model, const float *x, size_t n, float *q, float *k, float *v, struct pool *pool,

@@ -43,7 +43,8 @@ struct model {
   struct trained_with trained;
   struct text_tokens *texts;
   size_t n_texts;
-  struct model_source *source; /* of the kind; private to input/ */
+  struct model_source *source;       /* of the kind; private to input/ */
+  struct token_positions *positions; /* private to input/ */
 };
 
 /* Read all that the section asks for. `seed` drives corpus and random numbers. NULL with ERROR_FILE_*, ERROR_TOKENS,
@@ -58,12 +59,26 @@ const char *model_piece(const struct model *model, int32_t id);
  * Padding gives zero rows. d_model must not be 0. */
 int model_content(const struct model *model, size_t text, const size_t *index, size_t n, float *x, struct error *err);
 
+/* Coordinates of a position: 1, or 2 with model.positions: {grid: ...}, or the columns of a list. */
+size_t model_position_axes(const struct model *model);
+
+/* Whether positions are the default 0, 1, 2, ... */
+bool model_positions_are_default(const struct model *model);
+
+/* out [n][model_position_axes] = positions of tokens index[0..n) of text `text` as model.positions gives them. By
+ * default, and with {start, step}, tokens are counted without padding, from 0, and on where the text is repeated
+ * (an index past the end); a grid or a list gives token `index` its own entry. Padding: -1. ERROR_JOB_SETUP where a grid
+ * or list has no entry for an index, ERROR_MEMORY. */
+int model_positions(const struct model *model, size_t text, const size_t *index, size_t n, double *out,
+                    struct error *err);
+
 /* q, k, v from x [n][d_model] with positions already added (layer norm, projections, biases). Bits do not depend on the
  * pool's threads, and row i of the result depends on row i of x alone, whatever n is. Any of q, k, v may be NULL. */
 int model_project(const struct model *model, const float *x, size_t n, float *q, float *k, float *v, struct pool *pool,
                   struct error *err);
 
-/* q, k, v of tokens index[0..n) where the model is given as q and k (d_model 0); v NULL where there is none. */
+/* q, k, v of tokens index[0..n) where the model is given as q and k (d_model 0); without values value_dim is 0 and v is
+ * not written. Any of q, k, v may be NULL. */
 int model_given_qk(const struct model *model, size_t text, const size_t *index, size_t n, float *q, float *k, float *v,
                    struct error *err);
 

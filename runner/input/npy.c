@@ -252,30 +252,30 @@ static double half_value(uint16_t bits) {
   return bits & 0x8000 ? -size : size;
 }
 
-static float value_at(const struct reading *reading, const unsigned char *bytes) {
+static double value_at(const struct reading *reading, const unsigned char *bytes) {
   uint64_t bits = 0;
   for (size_t i = reading->width; i-- > 0;) {
     bits = bits << 8 | bytes[i];
   }
   if (reading->kind == 'u') {
-    return (float)bits;
+    return (double)bits;
   }
   if (reading->kind == 'i') {
     uint64_t sign = (uint64_t)1 << (8 * reading->width - 1);
-    return bits & sign ? -(float)(sign - (bits ^ sign)) : (float)bits;
+    return bits & sign ? -(double)(sign - (bits ^ sign)) : (double)bits;
   }
   if (reading->width == 2) {
-    return (float)half_value((uint16_t)bits);
+    return half_value((uint16_t)bits);
   }
   if (reading->width == 4) {
     uint32_t word = (uint32_t)bits;
     float value;
     memcpy(&value, &word, sizeof value);
-    return value;
+    return (double)value;
   }
   double value;
   memcpy(&value, &bits, sizeof value);
-  return (float)value;
+  return value;
 }
 
 /* Where value `i` of a file in Fortran order (first index fastest) stands in C order. */
@@ -289,29 +289,69 @@ static size_t c_order(const struct npy_array *array, size_t i) {
   return out;
 }
 
-static int read_values(struct reading *reading, struct error *err) {
+/* Store value `i` of the file's order at its place; false where it is not finite in the type asked for. */
+static bool store(struct reading *reading, size_t first, size_t i, double value) {
   struct npy_array *array = reading->array;
+  size_t place = (reading->fortran ? c_order(array, i) : i) - first;
+  if (array->doubles) {
+    array->doubles[place] = value;
+    return isfinite(value);
+  }
+  array->data[place] = (float)value;
+  return isfinite(array->data[place]);
+}
+
+/* Values first .. first + count - 1 of the file's order, into an array that starts with the first one. */
+static int read_values(struct reading *reading, size_t first, size_t count, struct error *err) {
   unsigned char *bytes = memory_new(CONVERT_AT_ONCE, reading->width, reading->path, err);
-  array->data = memory_new(array->count, sizeof *array->data, reading->path, err);
-  int status = bytes && array->data ? 0 : (int)err->code;
-  for (size_t first = 0; !status && first < array->count; first += CONVERT_AT_ONCE) {
-    size_t n = array->count - first < CONVERT_AT_ONCE ? array->count - first : CONVERT_AT_ONCE;
-    status = regular_file_read(reading->file, reading->path, reading->start + first * reading->width, bytes,
+  int status = bytes ? 0 : (int)err->code;
+  for (size_t done = 0; !status && done < count; done += CONVERT_AT_ONCE) {
+    size_t n = count - done < CONVERT_AT_ONCE ? count - done : CONVERT_AT_ONCE;
+    status = regular_file_read(reading->file, reading->path, reading->start + (first + done) * reading->width, bytes,
                                n * reading->width, err);
     for (size_t i = 0; !status && i < n; i++) {
-      float value = value_at(reading, bytes + i * reading->width);
-      if (!isfinite(value)) {
-        status = error_set(err, ERROR_FILE_CONTENT, "%s: value %zu is not a finite float32 number", reading->path,
-                           first + i);
+      if (!store(reading, first, first + done + i, value_at(reading, bytes + i * reading->width))) {
+        status = error_set(err, ERROR_FILE_CONTENT, "%s: value %zu is not a finite %s number", reading->path,
+                           first + done + i, reading->array->doubles ? "float64" : "float32");
       }
-      array->data[reading->fortran ? c_order(array, first + i) : first + i] = value;
     }
   }
   free(bytes);
   return status;
 }
 
-int npy_read(const char *path, struct npy_array *array, struct error *err) {
+static int read_whole(struct reading *reading, bool doubles, struct error *err) {
+  struct npy_array *array = reading->array;
+  if (doubles) {
+    array->doubles = memory_new(array->count, sizeof *array->doubles, reading->path, err);
+  } else {
+    array->data = memory_new(array->count, sizeof *array->data, reading->path, err);
+  }
+  return array->doubles || array->data ? read_values(reading, 0, array->count, err) : (int)err->code;
+}
+
+static int read_entry(struct reading *reading, size_t index, struct error *err) {
+  struct npy_array *array = reading->array;
+  if (!array->rank || index >= array->dim[0]) {
+    return error_set(err, ERROR_FILE_CONTENT, "%s: has %zu entries on its first axis; entry %zu is asked for",
+                     reading->path, array->rank ? array->dim[0] : (size_t)0, index);
+  }
+  size_t count = array->count / array->dim[0];
+  if (!reading->fortran) {
+    array->data = memory_new(count, sizeof *array->data, reading->path, err);
+    return array->data ? read_values(reading, index * count, count, err) : (int)err->code;
+  }
+  /* In Fortran order the entries of the first axis lie interleaved. */
+  int status = read_whole(reading, false, err);
+  if (!status) {
+    memmove(array->data, array->data + index * count, count * sizeof *array->data);
+  }
+  return status;
+}
+
+enum part { SHAPE, WHOLE, WHOLE_IN_DOUBLES, ENTRY };
+
+static int read_part(const char *path, enum part part, size_t index, struct npy_array *array, struct error *err) {
   struct npy_array read = {0};
   struct reading reading = {.path = path, .array = &read};
   reading.file = regular_file_open(path, "a .npy file", &reading.bytes, err);
@@ -320,14 +360,33 @@ int npy_read(const char *path, struct npy_array *array, struct error *err) {
   }
   int status = read_header(&reading, err);
   status = status ? status : check_size(&reading, err);
-  status = status ? status : read_values(&reading, err);
+  if (!status && part != SHAPE) {
+    status = part == ENTRY ? read_entry(&reading, index, err) : read_whole(&reading, part == WHOLE_IN_DOUBLES, err);
+  }
   close(reading.file);
   if (status) {
     free(read.data);
+    free(read.doubles);
     return status;
   }
   *array = read;
   return 0;
+}
+
+int npy_read(const char *path, struct npy_array *array, struct error *err) {
+  return read_part(path, WHOLE, 0, array, err);
+}
+
+int npy_read_doubles(const char *path, struct npy_array *array, struct error *err) {
+  return read_part(path, WHOLE_IN_DOUBLES, 0, array, err);
+}
+
+int npy_read_entry(const char *path, size_t index, struct npy_array *array, struct error *err) {
+  return read_part(path, ENTRY, index, array, err);
+}
+
+int npy_shape(const char *path, struct npy_array *array, struct error *err) {
+  return read_part(path, SHAPE, 0, array, err);
 }
 
 unsigned char *npy_bytes(const float *data, unsigned rank, const size_t *dim, size_t *size, struct error *err) {

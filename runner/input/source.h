@@ -27,5 +27,11 @@ struct model_source {
  * be half filled; model_close releases it. */
 int model_open_weights(struct model *model, const struct section *section, uint64_t seed, struct error *err);
 int model_open_matrix(struct model *model, const struct section *section, struct error *err);
+int model_open_random(struct model *model, const struct section *section, uint64_t seed, struct error *err);
+int model_open_qk(struct model *model, const struct section *section, struct error *err);
+int model_open_embeddings(struct model *model, const struct section *section, uint64_t seed, struct error *err);
+
+/* Give the model its one text, without ids, of `count` tokens. 0 or ERROR_MEMORY. */
+int model_add_text(struct model *model, const char *name, size_t count, struct error *err);
 
 #endif
