@@ -16,8 +16,9 @@ enum { FIRST_USER_BLOCK = 512 };
  */
 enum { TEXTS_AT_ONCE = 64, MOST_TEXT_BYTES = 64 << 20, MOST_TEXTS = 16 << 20 };
 
-/* Open read-only, with nothing loaded and nothing printed. */
-static hid_t open_quietly(const char *path) {
+/* Open read-only, with nothing loaded and nothing printed; negative with the library's reason. */
+static hid_t open_quietly(const char *path, char *reason, size_t size) {
+  snprintf(reason, size, "the HDF5 library cannot be set up");
   if (H5Eset_auto2(H5E_DEFAULT, NULL, NULL) < 0 || H5PLset_loading_state(0) < 0) {
     return -1;
   }
@@ -26,7 +27,11 @@ static hid_t open_quietly(const char *path) {
     return -1;
   }
   hid_t file = H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) < 0 ? -1 : H5Fopen(path, H5F_ACC_RDONLY, access);
-  return H5Pclose(access) < 0 ? -1 : file;
+  if (file < 0) {
+    hdf5_reason(reason, size); /* before the next call of the library clears it */
+  }
+  H5Pclose(access);
+  return file;
 }
 
 /* The signature stands at 0, 512, 1024, 2048, ...: a block of someone else's (MATLAB's) may come first. */
@@ -69,10 +74,9 @@ struct hdf5_file *hdf5_file_open(const char *path, struct error *err) {
     free(file);
     return NULL;
   }
-  *file = (struct hdf5_file){.handle = open_quietly(path), .path = copy, .bytes = bytes};
+  char reason[256];
+  *file = (struct hdf5_file){.handle = open_quietly(path, reason, sizeof reason), .path = copy, .bytes = bytes};
   if (file->handle < 0) {
-    char reason[256];
-    hdf5_reason(reason, sizeof reason);
     error_set(err, ERROR_FILE_READ, "%s: cannot be read as HDF5: %s", path, reason);
     free(file->path);
     free(file);

@@ -67,8 +67,8 @@ bool model_positions_are_default(const struct model *model);
 
 /* out [n][model_position_axes] = positions of tokens index[0..n) of text `text` as model.positions gives them. By
  * default, and with {start, step}, tokens are counted without padding, from 0, and on where the text is repeated
- * (an index past the end); a grid or a list gives token `index` its own entry. Padding: -1. ERROR_JOB_SETUP where a grid
- * or list has no entry for an index, ERROR_MEMORY. */
+ * (an index past the end); a grid or a list gives token `index` its own entry. Padding: -1. ERROR_JOB_SETUP where a
+ * grid or list has no entry for an index, ERROR_MEMORY. */
 int model_positions(const struct model *model, size_t text, const size_t *index, size_t n, double *out,
                     struct error *err);
 

@@ -65,6 +65,5 @@ int model_open_random(struct model *model, const struct section *section, uint64
   model->score_scale = 1 / sqrt((double)shape.head_dim);
   model->endless = !length->given;
   int status = random_layer_init(&random->layer, &shape, seed, err);
-  return status ? status
-                : model_add_text(model, "random", length->given ? (size_t)length->integer : 0, err);
+  return status ? status : model_add_text(model, "random", length->given ? (size_t)length->integer : 0, err);
 }

@@ -2,8 +2,8 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "config/utf8.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,25 +75,9 @@ int32_t vocabulary_find(const struct vocabulary *vocabulary, const char *bytes, 
   return -1;
 }
 
-/* Bytes of the UTF-8 character at text[at]; 0 where there is none (RFC 3629: no surrogates, nothing over-long). */
+/* Bytes of the UTF-8 character at text[at]; 0 where there is none. NUL is no text. */
 static size_t character_bytes(const char *text, size_t at, size_t length) {
-  const unsigned char *s = (const unsigned char *)text + at;
-  size_t left = length - at;
-  if (s[0] < 0x80) {
-    return s[0] ? 1 : 0;
-  }
-  size_t n = s[0] >= 0xf0 && s[0] <= 0xf4 ? 4 : s[0] >= 0xe0 && s[0] < 0xf0 ? 3 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : 0;
-  if (!n || n > left) {
-    return 0;
-  }
-  for (size_t i = 1; i < n; i++) {
-    if ((s[i] & 0xc0) != 0x80) {
-      return 0;
-    }
-  }
-  bool wrong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
-               (s[0] == 0xf4 && s[1] > 0x8f);
-  return wrong ? 0 : n;
+  return text[at] ? utf8_length(text + at, length - at) : 0;
 }
 
 static bool is_space(char c) {

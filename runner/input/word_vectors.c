@@ -80,11 +80,11 @@ static int read_line(struct reading *reading, char *line, struct error *err) {
     return error_set(err, ERROR_FILE_CONTENT, "%s:%zu: has %zu numbers; %s", reading->path, reading->line, numbers,
                      numbers > MOST_WIDTH ? "at most 65536 are read" : "the first line has another number of them");
   }
-  float *vectors = memory_grow(out->vectors, &reading->vectors_capacity, (out->count + 1) * out->width,
-                               sizeof *vectors, "word vectors", err);
+  float *vectors = memory_grow(out->vectors, &reading->vectors_capacity, (out->count + 1) * out->width, sizeof *vectors,
+                               "word vectors", err);
   out->vectors = vectors ? vectors : out->vectors;
-  char **words = vectors ? memory_grow(out->words, &reading->words_capacity, out->count + 1, sizeof *words, "words", err)
-                         : NULL;
+  char **words =
+      vectors ? memory_grow(out->words, &reading->words_capacity, out->count + 1, sizeof *words, "words", err) : NULL;
   out->words = words ? words : out->words;
   if (!words) {
     return err->code;

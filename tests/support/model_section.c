@@ -1,67 +1,13 @@
 #include "model_section.h"
 
-#include <math.h>
+#include "config/plan.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
-
-#define TABLE(keys)                                                                                                    \
-  { "", "", keys, sizeof keys / sizeof *keys }
-
-static const struct key_spec matrix_keys[] = {
-    {.key = "x", .type = KEY_MATRIX},
-    {.key = "scale", .type = KEY_REAL},
-    {.key = "heads", .type = KEY_INT, .fallback = "1"},
-};
-static const struct key_table matrix_table = TABLE(matrix_keys);
-
-static const struct key_spec random_keys[] = {
-    {.key = "heads", .type = KEY_INT},   {.key = "kv_heads", .type = KEY_INT},     {.key = "head_dim", .type = KEY_INT},
-    {.key = "d_model", .type = KEY_INT}, {.key = "correlation", .type = KEY_REAL}, {.key = "length", .type = KEY_INT},
-};
-static const struct key_table random_table = TABLE(random_keys);
-
-static const struct key_spec qk_keys[] = {
-    {.key = "q", .type = KEY_TENSOR},
-    {.key = "k", .type = KEY_TENSOR},
-    {.key = "v", .type = KEY_TENSOR},
-    {.key = "scale", .type = KEY_REAL},
-};
-static const struct key_table qk_table = TABLE(qk_keys);
-
-static const struct key_spec embeddings_keys[] = {
-    {.key = "file", .type = KEY_PATH},
-    {.key = "heads", .type = KEY_INT},
-    {.key = "head_dim", .type = KEY_INT},
-    {.key = "scale", .type = KEY_REAL},
-};
-static const struct key_table embeddings_table = TABLE(embeddings_keys);
-
-static const struct key_spec corpus_keys[] = {{.key = "length", .type = KEY_INT}};
-static const struct key_table corpus_table = TABLE(corpus_keys);
-
-static const struct key_spec tokens_keys[] = {
-    {.key = "ids", .type = KEY_INT_LIST},
-    {.key = "text", .type = KEY_TEXT_LIST},
-    {.key = "file", .type = KEY_PATH_LIST},
-    {.key = "corpus", .type = KEY_SECTION, .section = &corpus_table},
-    {.key = "unknown", .type = KEY_CHOICE, .fallback = "error"},
-};
-static const struct key_table tokens_table = TABLE(tokens_keys);
-
-static const struct key_spec model_keys[] = {
-    {.key = "weights", .type = KEY_PATH},
-    {.key = "matrix", .type = KEY_SECTION, .section = &matrix_table},
-    {.key = "random", .type = KEY_SECTION, .section = &random_table},
-    {.key = "qk", .type = KEY_SECTION, .section = &qk_table},
-    {.key = "embeddings", .type = KEY_SECTION, .section = &embeddings_table},
-    {.key = "layer", .type = KEY_INT, .fallback = "0"},
-    {.key = "tokens", .type = KEY_SECTION, .section = &tokens_table},
-};
-static const struct key_table model_table = TABLE(model_keys);
 
 static void *zeroed(size_t count, size_t size) {
   void *memory = calloc(count, size);
@@ -85,6 +31,7 @@ static struct section *section_of(const struct key_table *table) {
     const char *fallback = table->keys[i].fallback;
     if (fallback) {
       section->values[i].given = true;
+      section->values[i].is_auto = !strcmp(fallback, "auto");
       section->values[i].real = strtod(fallback, NULL);
       section->values[i].integer = (int64_t)section->values[i].real;
       section->values[i].text = table->keys[i].type == KEY_CHOICE ? copy_text(fallback) : NULL;
@@ -94,7 +41,7 @@ static struct section *section_of(const struct key_table *table) {
 }
 
 struct section *model_section_new(void) {
-  return section_of(&model_table);
+  return section_of(config_model_table());
 }
 
 /* The value at a dotted path, marked as given by the user; sections on the way are made. */
@@ -102,6 +49,7 @@ static struct key_value *value_at(struct section *section, const char *path, con
   for (;;) {
     size_t length = strcspn(path, ".");
     struct key_value *value = NULL;
+    *spec = NULL;
     for (size_t i = 0; i < section->table->count; i++) {
       *spec = &section->table->keys[i];
       if (strlen((*spec)->key) == length && !strncmp((*spec)->key, path, length)) {
@@ -145,6 +93,7 @@ void model_section_text(struct section *section, const char *path, const char *t
 void model_section_number(struct section *section, const char *path, double number) {
   const struct key_spec *spec = NULL;
   struct key_value *value = value_at(section, path, &spec);
+  value->is_auto = false;
   value->real = number;
   value->integer = (int64_t)number;
 }
@@ -155,13 +104,15 @@ void model_section_list(struct section *section, const char *path, const double 
   free(value->list);
   value->list = zeroed(count, sizeof *value->list);
   memcpy(value->list, list, count * sizeof *list);
-  value->count = count;
+  value->count = value->dim[0] = count;
+  value->rank = 1;
 }
 
 void model_section_matrix(struct section *section, const char *path, const double *list, size_t rows, size_t columns) {
   const struct key_spec *spec = NULL;
   model_section_list(section, path, list, rows * columns);
   struct key_value *value = value_at(section, path, &spec);
-  value->rows = rows;
-  value->columns = columns;
+  value->rows = value->dim[0] = rows;
+  value->columns = value->dim[1] = columns;
+  value->rank = 2;
 }

@@ -10,12 +10,13 @@
 
 #include "base/keys.h"
 
-/* All keys absent but the defaults (layer 0, matrix.heads 1, tokens.unknown error). */
+/* All keys absent but the defaults of the config's table. */
 struct section *model_section_new(void);
 
 /* Set the key at a dotted path. Texts may be set again, which makes a list of them (tokens.text, tokens.file). */
 void model_section_text(struct section *section, const char *path, const char *text);
 void model_section_number(struct section *section, const char *path, double number);
+/* Numbers, as a list or as a tensor of one axis; and as rows. */
 void model_section_list(struct section *section, const char *path, const double *list, size_t count);
 void model_section_matrix(struct section *section, const char *path, const double *list, size_t rows, size_t columns);
 
