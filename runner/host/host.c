@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "config/plan.h"
 #include "host/plugin_file.h"
 #include "host/plugin_load.h"
 #include "host/plugin_names.h"
@@ -334,21 +335,43 @@ static int find_by_file_name(struct host *host, const char *id, const struct sch
     }
     if (plugin->refusal.code && plugin->refusal.code != ERROR_PLUGIN_NOT_FOUND) {
       *err = plugin->refusal;
-      return err->code;
+      return (int)err->code;
     }
     *scheme = plugin_scheme(plugin, id);
   }
   return 0;
 }
 
-static void unknown_scheme(const struct host *host, const char *id, struct error *err) {
-  struct text text = {0};
-  text_append(&text, "none");
+/* "; did you mean rope" in front of the list of all, where one of them is near. */
+static void append_known(const struct host *host, const char *id, struct text *text, struct error *err) {
+  size_t most = 2, n = 0;
+  for (size_t i = 0; i < host->n_found; i++) {
+    most += host->found[i]->n_schemes;
+  }
+  const char **names = memory_new(most, sizeof *names, "names of schemes", err);
+  if (!names) {
+    return; /* the sentence does without */
+  }
+  names[n++] = host_none()->info.id;
   for (size_t i = 0; i < host->n_found; i++) {
     for (size_t s = 0; s < host->found[i]->n_schemes; s++) {
-      text_printf(&text, ", %s", host->found[i]->schemes[s].info.id);
+      names[n++] = host->found[i]->schemes[s].info.id;
     }
   }
+  const char *near = config_nearest(id, names);
+  if (near) {
+    text_printf(text, "; did you mean %s", near);
+  }
+  text_append(text, "; there are ");
+  for (size_t i = 0; i < n; i++) {
+    text_printf(text, "%s%s", i ? ", " : "", names[i]);
+  }
+  free(names);
+}
+
+static void unknown_scheme(const struct host *host, const char *id, struct error *err) {
+  struct text text = {0};
+  append_known(host, id, &text, err);
   text_append(&text, "; searched: ");
   for (size_t i = 0; i < host->n_directories; i++) {
     text_printf(&text, "%s%s", i ? ", " : "", host->directories[i]);
@@ -362,7 +385,7 @@ static void unknown_scheme(const struct host *host, const char *id, struct error
       text_printf(&text, "; refused: %s", host->found[i]->refusal.text);
     }
   }
-  error_set(err, ERROR_CONFIG_NAME, "no scheme is called %s; there are %s", id, text.data ? text.data : "others");
+  error_set(err, ERROR_CONFIG_NAME, "no scheme is called %s%s", id, text.data ? text.data : "");
   text_free(&text);
 }
 

@@ -84,7 +84,7 @@ static char *folder_of(const char *path, struct error *err) {
 static int judge_folder_of(const char *path, const char *place, struct error *err) {
   char *folder = folder_of(place, err);
   if (!folder) {
-    return err->code;
+    return (int)err->code;
   }
   struct stat status;
   int result = stat(folder, &status) == 0

@@ -1,6 +1,9 @@
 #include "host/plugin_names.h"
 
+#include "config/utf8.h"
+
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 enum { LONGEST_NAME = 64, LONGEST_LINE = 1000 };
@@ -54,31 +57,17 @@ bool plugin_name_is_reserved_id(const char *name) {
   return is_one_of(name, WORDS, sizeof WORDS / sizeof WORDS[0]) || !strncmp(name, "comparison_", 11);
 }
 
-/* Bytes of the clean UTF-8 character at `text`; 0 where there is none (control characters included). */
-static size_t character_length(const unsigned char *text) {
-  if (text[0] < 0x80) {
-    return text[0] >= 0x20 && text[0] != 0x7f ? 1 : 0;
-  }
-  size_t length = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
-  if (text[0] < 0xc2 || text[0] > 0xf4) {
-    return 0;
-  }
-  for (size_t i = 1; i < length; i++) {
-    if ((text[i] & 0xc0) != 0x80) {
-      return 0;
-    }
-  }
-  bool too_long = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
-  bool surrogate = text[0] == 0xed && text[1] >= 0xa0;
-  bool too_large = text[0] == 0xf4 && text[1] >= 0x90;
-  bool c1_control = text[0] == 0xc2 && text[1] < 0xa0;
-  return too_long || surrogate || too_large || c1_control ? 0 : length;
+/* Bytes of the clean UTF-8 character at `text`; 0 where there is none, or a control character. */
+static size_t character_length(const char *text) {
+  size_t length = utf8_length(text, strlen(text));
+  uint32_t code = length ? utf8_code_point(text, length) : 0;
+  return code < 0x20 || (code >= 0x7f && code < 0xa0) ? 0 : length;
 }
 
 bool plugin_text_is_line(const char *text) {
   size_t at = 0;
   while (text[at] && at <= LONGEST_LINE) {
-    size_t length = character_length((const unsigned char *)text + at);
+    size_t length = character_length(text + at);
     if (length == 0) {
       return false;
     }
@@ -90,7 +79,7 @@ bool plugin_text_is_line(const char *text) {
 void plugin_text_clean(char *text) {
   size_t at = 0;
   while (text[at]) {
-    size_t length = character_length((const unsigned char *)text + at);
+    size_t length = character_length(text + at);
     if (length == 0) {
       text[at] = text[at] == '\n' || text[at] == '\t' || text[at] == '\r' ? ' ' : '?';
       length = 1;

@@ -295,7 +295,7 @@ static void test_search(void **state) {
 
   assert_null(host_find(host, "soun", NULL, &err));
   assert_int_equal(err.code, ERROR_CONFIG_NAME);
-  assert_non_null(strstr(err.text, "no scheme is called soun; there are none, "));
+  assert_non_null(strstr(err.text, "no scheme is called soun; did you mean sound; there are none, "));
   assert_null(host_find(host, "../bad_plugins/sound", NULL, &err));
   assert_int_equal(err.code, ERROR_CONFIG_NAME);
   /* A file with that name which is refused is no reason to look elsewhere. */
