@@ -91,7 +91,7 @@ void diagnostics_add(struct diagnostics *diagnostics, enum error_code code, cons
 
 /* One character of `text` for the terminal: a tab becomes a blank, so that the caret stands below its column. */
 static size_t append_shown(struct text *out, const char *text) {
-  size_t width = utf8_length(text, strlen(text));
+  size_t width = utf8_length(text, strnlen(text, 4));
   unsigned char first = (unsigned char)text[0];
   if (!width || first == 0x7f || (first < 0x20 && first != '\t')) {
     text_append(out, "?");

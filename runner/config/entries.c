@@ -115,7 +115,7 @@ bool entry_read(struct reader *reader, const struct entry_list *list, const stru
     out->label = label->text;
     out->label_node = label;
   }
-  out->path = arena_printf(&reader->arena, "%s.%s", list->key, out->label);
+  out->path = arena_printf(&reader->arena, "%s.%s", list->key, node->text[0] ? node->text : out->label);
   for (size_t i = 0; i < node->count; i++) {
     if (node->keys[i] == name) {
       continue;

@@ -54,7 +54,7 @@ const char *config_nearest(const char *name, const char *const *names) {
   if (length == 0 || length > NEAREST_MAX_LENGTH) {
     return NULL;
   }
-  size_t best = (length + 2) / 3 + 1;
+  size_t best = (length < 3 ? 1 : length / 3) + 1;
   const char *found = NULL;
   for (const char *const *other = names; *other; other++) {
     size_t other_length = strnlen(*other, NEAREST_MAX_LENGTH + 1);

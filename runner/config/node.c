@@ -27,10 +27,9 @@ struct node *node_new_text(struct reader *reader, const char *text, const struct
   return node;
 }
 
-struct node *node_copy(struct reader *reader, const struct node *node) {
+struct node *node_copy(struct reader *reader, const struct node *node, const struct node *at) {
   if (++reader->nodes > TREE_MAX_NODES) {
-    reader_report(reader, ERROR_CONFIG_LIMIT, node, NULL, "more than %d values; is an alias used over and over?",
-                  TREE_MAX_NODES);
+    reader_report(reader, ERROR_CONFIG_LIMIT, at, NULL, "more than %d values, copies counted", TREE_MAX_NODES);
     return NULL;
   }
   struct node *copy = node_new(reader, node->kind, node);
@@ -40,7 +39,7 @@ struct node *node_copy(struct reader *reader, const struct node *node) {
   copy->text = node->text;
   copy->quoted = node->quoted;
   for (size_t i = 0; i < node->count; i++) {
-    struct node *item = node_copy(reader, node->items[i]);
+    struct node *item = node_copy(reader, node->items[i], at);
     bool added = item && (node->kind == NODE_LIST ? node_append(reader, copy, item)
                                                   : node_put(reader, copy, node->keys[i], item));
     if (!added) {

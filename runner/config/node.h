@@ -23,7 +23,8 @@ enum node_kind { NODE_SCALAR, NODE_LIST, NODE_MAPPING };
 struct node {
   enum node_kind kind;
   bool quoted;         /* scalar: '...' or "..." or a block; then it is text whatever it looks like */
-  const char *text;    /* scalar: without NUL inside */
+  const char *text;    /* scalar: without NUL inside; mapping: the label that an entry goes by in messages where a
+                          sweep gave it another, else "" */
   struct node **items; /* list: elements; mapping: values */
   struct node **keys;  /* mapping: scalars */
   size_t count, capacity;
@@ -36,8 +37,8 @@ struct node {
 struct node *node_new(struct reader *reader, enum node_kind kind, const struct node *at);
 struct node *node_new_text(struct reader *reader, const char *text, const struct node *at);
 
-/* A copy of a node and all below it; NULL: no memory, or (reported) too many nodes. */
-struct node *node_copy(struct reader *reader, const struct node *node);
+/* A copy of a node and all below it; NULL: no memory, or (reported at `at`) too many nodes. */
+struct node *node_copy(struct reader *reader, const struct node *node, const struct node *at);
 
 /* Add to a list, or to a mapping a key that it does not have. False: no memory. */
 bool node_append(struct reader *reader, struct node *list, struct node *item);

@@ -34,6 +34,10 @@ void plan_free(struct plan *plan) {
   for (size_t i = 0; i < plan->n_experiments; i++) {
     section_free(plan->experiments[i].keys);
   }
+  for (size_t i = 0; i < plan->n_expectations; i++) {
+    free(plan->expectations[i].text);
+  }
+  free(plan->expectations);
   free(plan->schemes);
   free(plan->experiments);
   free(plan->jobs);

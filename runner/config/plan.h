@@ -29,6 +29,51 @@ struct plan_experiment {
   struct section *keys; /* of info->keys */
 };
 
+/* One of `expect:`, [experiment.]measure[axis=value, ...].label[.reduction] relation number, such as
+ * truncation_jsd.alibi.mean < 0.1 or equivariance.deviation[mask=causal].rope.max > 1e-3: the scheme's tensor of that
+ * name, at the chosen values of its axes, reduced to one number, stands in the relation to the number. With several
+ * seeds it must hold for each. The label and the experiment are in the plan; whether the measure, its axes and the
+ * values on them exist, the results show. */
+enum expect_reduction {
+  EXPECT_VALUE, /* none was written: there must be one number */
+  EXPECT_MEAN,
+  EXPECT_MEDIAN,
+  EXPECT_MIN,
+  EXPECT_MAX,
+  EXPECT_FIRST,
+  EXPECT_LAST
+};
+
+enum expect_relation {
+  EXPECT_LESS,
+  EXPECT_LESS_OR_EQUAL,
+  EXPECT_GREATER,
+  EXPECT_GREATER_OR_EQUAL,
+  EXPECT_EQUAL,
+  EXPECT_NOT_EQUAL
+};
+
+struct expect_choice {
+  char axis[RECORD_NAME];
+  char value[RECORD_NAME]; /* as written: a number, or a word (a mask) */
+};
+
+struct plan_expectation {
+  char *text;                   /* as written */
+  char experiment[RECORD_NAME]; /* label; "": every experiment that has the measure */
+  char measure[RECORD_NAME];
+  char label[RECORD_NAME]; /* of the scheme */
+  struct expect_choice choices[RECORD_MAX_RANK];
+  size_t n_choices;
+  enum expect_reduction reduction;
+  enum expect_relation relation;
+  double number;
+};
+
+/* "mean", ..., "" for EXPECT_VALUE; "<", "<=", ... */
+const char *expect_reduction_name(enum expect_reduction reduction);
+const char *expect_relation_name(enum expect_relation relation);
+
 struct plan {
   char *title;
   uint64_t seed;
@@ -39,6 +84,8 @@ struct plan {
   size_t n_schemes;
   struct plan_experiment *experiments;
   size_t n_experiments;
+  struct plan_expectation *expectations;
+  size_t n_expectations;
   struct job *jobs; /* experiment by experiment, in it scheme by scheme, in it seed by seed */
   size_t n_jobs;
   char *config_path; /* as given; "" for a run without a file */
@@ -77,15 +124,22 @@ struct plan_request {
  * caller's. */
 struct plan *plan_load(const struct plan_request *request, struct diagnostics *diagnostics);
 
-/* The resolved plan as a config: all defaults filled in, valid YAML that gives the same plan. `with_output` = false
- * leaves the output path out (what is stored in the results must not depend on it). To be freed; NULL with
+/* The resolved plan as a config: all defaults filled in, a sweep written out as the schemes and experiments it makes,
+ * valid YAML that gives the same plan. The control is listed only where the config lists it.
+ *
+ * `with_output`: for use from here. It has the output path, and input paths as this process uses them, so that the text
+ * works as a config in the current folder. Without: for the record. No output path, and input paths as written,
+ * relative to the config's folder (those from the command line rewritten to that), so that the bytes depend neither on
+ * where the output goes nor on where the run was started; the text works beside the config. To be freed; NULL with
  * ERROR_MEMORY. */
 char *plan_print(const struct plan *plan, bool with_output, struct error *err);
 
 /* "experiment/label" or, with several seeds, "experiment/label/seed". To be freed; NULL with ERROR_MEMORY. */
 char *plan_job_id(const struct plan *plan, const struct job *job, struct error *err);
 
-/* The nearest of `names` (ended by NULL) to `name` within a third of its length, or NULL: for "did you mean". */
+/* The nearest of `names` (ended by NULL) to `name`, for "did you mean": within a third of its length (one letter for
+ * the shortest), swaps of neighbours counted as one and capitals not at all; else the only one that starts with it; or
+ * NULL. */
 const char *config_nearest(const char *name, const char *const *names);
 
 void plan_free(struct plan *plan);

@@ -5,6 +5,7 @@
 #include "config/overrides.h"
 #include "config/paths.h"
 #include "config/plan_parts.h"
+#include "config/sweep.h"
 #include "config/yaml_tree.h"
 
 #include <stdio.h>
@@ -20,6 +21,7 @@ struct loader {
   struct entry_list schemes, experiments;
   struct node *root;
   struct plan *plan;
+  struct section *section; /* the config read against the root table */
 };
 
 /* The tree of the config; an empty mapping where there is neither file nor text. NULL after a report. */
@@ -101,6 +103,7 @@ static void read_root(struct loader *loader) {
   struct plan *plan = loader->plan;
   const struct key_table *table = config_root_table();
   struct section *section = keys_read(&loader->reader, table, loader->root, loader->root, "");
+  loader->section = section;
   if (!section) {
     return;
   }
@@ -116,7 +119,6 @@ static void read_root(struct loader *loader) {
       section->values[i].section = NULL;
     }
   }
-  section_free(section);
 }
 
 static void check_model(struct loader *loader) {
@@ -185,6 +187,7 @@ static void fill_plan(struct loader *loader) {
                   loader->request->n_overrides);
   read_root(loader);
   check_model(loader);
+  sweep_expand(reader, loader->root, &loader->schemes, &loader->experiments);
   const struct node *schemes = entries_of(loader, &loader->schemes);
   const struct node *experiments = entries_of(loader, &loader->experiments);
   if (schemes) {
@@ -193,8 +196,11 @@ static void fill_plan(struct loader *loader) {
   if (experiments) {
     experiments_read(reader, loader->request, &loader->experiments, experiments, loader->plan);
   }
-  if (schemes && experiments && loader->plan->schemes && !diagnostics_any(reader->diagnostics)) {
+  if (schemes && experiments && loader->plan->schemes) {
     control_add(reader, loader->request, loader->root, loader->plan);
+  }
+  if (loader->section && schemes && experiments) {
+    expectations_read(reader, section_get(loader->section, "expect"), node_get(loader->root, "expect"), loader->plan);
   }
   if (!diagnostics_any(reader->diagnostics) && !reader->arena.failed) {
     make_jobs(loader);
@@ -229,6 +235,7 @@ struct plan *plan_load(const struct plan_request *request, struct diagnostics *d
   if (!ids || !loader.plan || loader.reader.arena.failed) {
     diagnostics->out_of_memory = true;
   }
+  section_free(loader.section);
   arena_free(&loader.reader.arena);
   if (diagnostics_any(diagnostics)) {
     plan_free(loader.plan);

@@ -23,4 +23,9 @@ void experiments_read(struct reader *reader, const struct plan_request *request,
 /* Add the control where an experiment wants it and no scheme is one. */
 void control_add(struct reader *reader, const struct plan_request *request, const struct node *root, struct plan *plan);
 
+/* Read what the results are held to; `texts` is the value of `expect`, `node` where it stands. The plan's schemes and
+ * experiments are complete. */
+void expectations_read(struct reader *reader, const struct key_value *texts, const struct node *node,
+                       struct plan *plan);
+
 #endif

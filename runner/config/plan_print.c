@@ -243,6 +243,12 @@ static void print_plan(struct printer *printer, const struct plan *plan, bool wi
   for (size_t i = 0; i < plan->n_experiments; i++) {
     print_experiment(printer, &plan->experiments[i]);
   }
+  text_append(text, plan->n_expectations ? "expect:\n" : "");
+  for (size_t i = 0; i < plan->n_expectations; i++) {
+    text_append(text, "  - ");
+    yaml_write_text(text, plan->expectations[i].text);
+    text_append(text, "\n");
+  }
 }
 
 char *plan_print(const struct plan *plan, bool with_output, struct error *err) {

@@ -29,6 +29,10 @@ static const char *source_line(struct reader *reader, const struct source *sourc
 
 void reader_report_at(struct reader *reader, enum error_code code, const struct source *source, int line, int column,
                       const char *format, ...) {
+  if (reader->diagnostics->count >= DIAGNOSTICS_MAX) {
+    reader->diagnostics->left_out++; /* without looking for the line: there may be very many */
+    return;
+  }
   va_list arguments;
   char *text = NULL;
   va_start(arguments, format);

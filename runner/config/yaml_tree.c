@@ -111,6 +111,10 @@ static bool place_node(struct builder *builder, struct node *node) {
 
 static bool add_anchor(struct builder *builder, const yaml_char_t *name, struct node *node, bool open) {
   struct arena *arena = &builder->reader->arena;
+  if (builder->n_anchors == TREE_MAX_ANCHORS) {
+    reader_report(builder->reader, ERROR_CONFIG_LIMIT, node, NULL, "more than %d anchors", TREE_MAX_ANCHORS);
+    return false;
+  }
   if (builder->n_anchors == builder->anchors_capacity) {
     size_t capacity = builder->anchors_capacity ? 2 * builder->anchors_capacity : 8;
     struct anchor *grown = arena_array(arena, capacity, sizeof *grown);
@@ -213,7 +217,8 @@ static bool on_alias(struct builder *builder, const yaml_event_t *event) {
            name);
     return false;
   }
-  struct node *copy = node_copy(builder->reader, found->node);
+  struct node place = at_mark(builder, event->start_mark);
+  struct node *copy = node_copy(builder->reader, found->node, &place);
   return copy && place_node(builder, copy);
 }
 
@@ -265,6 +270,13 @@ static void report_syntax(struct builder *builder, const char *text, size_t leng
   size_t at = byte_offset(text, length, parser->problem_mark.index);
   if (at < length && text[at] == '\t') {
     REPORT(builder, ERROR_CONFIG_SYNTAX, parser->problem_mark, "a tab cannot indent; use spaces");
+  } else if (!strcmp(problem, "mapping values are not allowed in this context")) {
+    REPORT(builder, ERROR_CONFIG_SYNTAX, parser->problem_mark,
+           "a second ': ' in one value; quote a text that has one, and indent keys alike");
+  } else if (parser->context && at == length) {
+    /* Nothing is wrong at the end: it is what was opened before. */
+    REPORT(builder, ERROR_CONFIG_SYNTAX, parser->context_mark, "%s before the end (%s that starts here)", problem,
+           parser->context);
   } else if (parser->context && parser->context_mark.line != parser->problem_mark.line) {
     REPORT(builder, ERROR_CONFIG_SYNTAX, parser->problem_mark, "%s (%s that starts in line %zu)", problem,
            parser->context, parser->context_mark.line + 1);

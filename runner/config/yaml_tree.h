@@ -11,7 +11,7 @@
 
 #include "config/reader.h"
 
-enum { TREE_MAX_DEPTH = 64, TREE_MAX_NODES = 200000, TREE_MAX_KEYS = 1000 };
+enum { TREE_MAX_DEPTH = 64, TREE_MAX_NODES = 200000, TREE_MAX_KEYS = 1000, TREE_MAX_ANCHORS = 1000 };
 
 /* The tree of source->text from byte `start` on, or NULL after a report. Keys that stand twice are reported, the tree
  * then has the first one. */

@@ -118,3 +118,21 @@ struct plan_request config_fixture_request(const char *text, const char *const *
                                .schemes = {.find = find, .ids = scheme_ids},
                                .experiments = experiments};
 }
+
+char *config_fixture_outcome(const struct plan_request *request) {
+  struct diagnostics diagnostics = {0};
+  struct plan *plan = plan_load(request, &diagnostics);
+  char *text = NULL;
+  size_t size = 0;
+  struct error err;
+  if (plan) {
+    text = plan_print(plan, true, &err);
+  } else {
+    FILE *stream = open_memstream(&text, &size);
+    diagnostics_print(&diagnostics, stream);
+    fclose(stream);
+  }
+  plan_free(plan);
+  diagnostics_free(&diagnostics);
+  return text;
+}

@@ -8,4 +8,7 @@
  * plugins/own.so) and experiments (extrapolation, attention, equivariance). */
 struct plan_request config_fixture_request(const char *text, const char *const *overrides, size_t n_overrides);
 
+/* What loading gives: the printed plan, or the printed diagnostics. To be freed. */
+char *config_fixture_outcome(const struct plan_request *request);
+
 #endif
