@@ -224,8 +224,7 @@ static int write_tensor(struct record_group *group, const struct tensor *tensor,
   return hdf5_close(describe_variable(variable, tensor, err), variable, tensor->name, err);
 }
 
-/* Variables that are plotted together with the signal: in a comparison, every scheme's. */
-static bool is_auxiliary(const struct record *record, const struct tensor *signal, const struct tensor *tensor) {
+bool record_is_auxiliary(const struct record *record, const struct tensor *signal, const struct tensor *tensor) {
   bool comparison = !strcmp(record->label, "comparison") || !strncmp(record->label, "comparison_", 11);
   bool real = tensor->element == ELEMENT_F32 || tensor->element == ELEMENT_F64;
   if (!comparison || !real || tensor == signal || tensor->rank != signal->rank) {
@@ -247,7 +246,7 @@ static int write_auxiliary(const struct record_group *group, const struct tensor
   }
   size_t count = 0;
   for (size_t i = 0; i < record->count; i++) {
-    if (is_auxiliary(record, signal, &record->tensors[i])) {
+    if (record_is_auxiliary(record, signal, &record->tensors[i])) {
       names[count++] = record->tensors[i].name;
     }
   }

@@ -11,6 +11,9 @@
  * for a record without tensors. */
 const struct tensor *record_shown(const struct record *record);
 
+/* `tensor` is plotted together with `signal`: in a record that compares schemes, the real tensors of the same axes. */
+bool record_is_auxiliary(const struct record *record, const struct tensor *signal, const struct tensor *tensor);
+
 /* Write `record` as group `name` of `parent`. 0, ERROR_FILE_WRITE, ERROR_MEMORY, or ERROR_INTERNAL where its axes
  * contradict each other or share a tensor's name. */
 int record_group_write(hid_t parent, const char *name, const struct record *record, struct error *err);
