@@ -1,0 +1,141 @@
+#include "experiments/encode.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Positions of a sequence before the scheme's map: padding is -1, the tokens after it count from 0. A scheme of several
+ * axes gets the same position on each, as text does. */
+static void raw_positions(const struct sequence *sequence, const uint8_t *padding, size_t axes, double *out) {
+  double next = sequence->offset;
+  for (size_t i = 0; i < sequence->n; i++) {
+    double position = sequence->positions ? sequence->positions[i] : next;
+    bool padded = padding && padding[i];
+    for (size_t axis = 0; axis < axes; axis++) {
+      out[i * axes + axis] = padded ? -1 : position;
+    }
+    next += padded ? 0 : 1;
+  }
+}
+
+static int gather_padding(const struct text_tokens *text, const size_t *index, size_t n, uint8_t **out,
+                          struct error *err) {
+  *out = NULL;
+  if (!text->padding) {
+    return 0;
+  }
+  uint8_t *padding = memory_new(n, 1, "padding", err);
+  if (!padding) {
+    return err->code;
+  }
+  for (size_t i = 0; i < n; i++) {
+    padding[i] = text->padding[index[i] % text->count];
+  }
+  *out = padding;
+  return 0;
+}
+
+static int project(const struct experiment_context *context, const struct instance *scheme,
+                   const struct sequence *sequence, const size_t *index, struct encoded *e, float *q, float *k,
+                   struct error *err) {
+  const struct model *model = context->model;
+  if (model->d_model == 0) {
+    return model_given_qk(model, sequence->text, index, e->n, q, k, e->v, err);
+  }
+  e->x = memory_new(e->n, model->d_model * sizeof *e->x, "embeddings", err);
+  if (!e->x) {
+    return err->code;
+  }
+  int status = model_content(model, sequence->text, index, e->n, e->x, err);
+  if (!status) {
+    status = instance_embed(scheme, e->n, e->mapped, e->padding, e->seq_len, e->x, model->d_model, err);
+  }
+  return status ? status : model_project(model, e->x, e->n, q, k, e->v, context->pool, err);
+}
+
+/* q and k at their positions; e->q and e->k are made here, of the scheme's width. */
+static int rotate(const struct experiment_context *context, const struct instance *scheme, struct encoded *e, float *q,
+                  float *k, struct error *err) {
+  const struct model *model = context->model;
+  unsigned layer = (unsigned)model->layer;
+  e->q = memory_new_3d(e->n_heads, e->n, e->width, sizeof *e->q, "queries", err);
+  e->k = e->q ? memory_new_3d(e->n_kv_heads, e->n, e->width, sizeof *e->k, "keys", err) : NULL;
+  if (!e->k) {
+    return err->code;
+  }
+  int status = instance_rotate(scheme, PE_ROLE_QUERY, layer, 0, (unsigned)e->n_heads, e->n, e->mapped, e->padding,
+                               e->seq_len, q, e->q, err);
+  return status ? status
+                : instance_rotate(scheme, PE_ROLE_KEY, layer, 0, (unsigned)e->n_kv_heads, e->n, e->mapped, e->padding,
+                                  e->seq_len, k, e->k, err);
+}
+
+static int encode_rows(const struct experiment_context *context, const struct instance *scheme,
+                       const struct sequence *sequence, const size_t *index, struct encoded *e, struct error *err) {
+  const struct model *model = context->model;
+  double *positions = memory_new(e->n, e->axes * sizeof *positions, "positions", err);
+  e->mapped = positions ? memory_new(e->n, e->axes * sizeof *e->mapped, "positions", err) : NULL;
+  float *q = e->mapped ? memory_new_3d(e->n_heads, e->n, model->head_dim, sizeof *q, "queries", err) : NULL;
+  float *k = q ? memory_new_3d(e->n_kv_heads, e->n, model->head_dim, sizeof *k, "keys", err) : NULL;
+  int status = k ? 0 : (int)err->code;
+  if (!status && e->value_width) {
+    e->v = memory_new_3d(e->n_kv_heads, e->n, e->value_width, sizeof *e->v, "values", err);
+    status = e->v ? 0 : (int)err->code;
+  }
+  if (!status) {
+    status = gather_padding(&model->texts[sequence->text], index, e->n, &e->padding, err);
+  }
+  if (!status) {
+    raw_positions(sequence, e->padding, e->axes, positions);
+    status = instance_map_positions(scheme, e->n, positions, e->padding, e->mapped, &e->seq_len, err);
+  }
+  if (!status) {
+    status = project(context, scheme, sequence, index, e, q, k, err);
+  }
+  if (!status) {
+    status = rotate(context, scheme, e, q, k, err);
+  }
+  free(positions);
+  free(q);
+  free(k);
+  return status;
+}
+
+int encode_sequence(const struct experiment_context *context, const struct instance *scheme,
+                    const struct sequence *sequence, struct encoded *out, struct error *err) {
+  const struct model *model = context->model;
+  *out = (struct encoded){.n = sequence->n,
+                          .n_heads = model->n_heads,
+                          .n_kv_heads = model->n_kv_heads,
+                          .axes = instance_domain(scheme).pos_axes,
+                          .width = instance_qk_width(scheme),
+                          .value_width = model->value_dim};
+  size_t *counted = NULL;
+  const size_t *index = sequence->index;
+  if (!index) {
+    index = counted = memory_new(sequence->n, sizeof *counted, "token index", err);
+    if (!counted) {
+      return err->code;
+    }
+    for (size_t i = 0; i < sequence->n; i++) {
+      counted[i] = i;
+    }
+  }
+  int status = encode_rows(context, scheme, sequence, index, out, err);
+  free(counted);
+  if (status) {
+    encoded_free(out);
+  }
+  return status;
+}
+
+void encoded_free(struct encoded *encoded) {
+  free(encoded->mapped);
+  free(encoded->padding);
+  free(encoded->x);
+  free(encoded->q);
+  free(encoded->k);
+  free(encoded->v);
+  *encoded = (struct encoded){0};
+}

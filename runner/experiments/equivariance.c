@@ -1,0 +1,358 @@
+/* Does the scheme let attention see order? Attention without positions commutes with permutations, f(X_pi) = f(X)_pi
+ * with (X_pi)[i] = X[pi[i]]; with positions it must not. f is the attention context per head, before the output
+ * projection. */
+#include "experiments/common.h"
+#include "experiments/experiments.h"
+#include "experiments/permutations.h"
+
+#include "attention/attention.h"
+#include "base/memory.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAMPLED_PERMUTATIONS = 200, MOST_TOKENS = 512 };
+
+static const struct key_spec keys[] = {
+    {.key = "mask",
+     .doc = "attention masks to test under; auto: what the weights were trained with",
+     .type = KEY_CHOICE_LIST,
+     .flags = KEY_AUTO,
+     .fallback = "[none, causal]",
+     .choices = mask_names,
+     .list_min = 1,
+     .list_max = 2},
+    KEY_SAVE_SPEC,
+};
+static const struct key_table table = {"equivariance", "attention under permutations of its input", keys,
+                                       sizeof keys / sizeof *keys};
+
+/* context [heads][n][value] of tokens index[0..n) at positions from 0. */
+static float *context_of(const struct experiment_context *context, const size_t *index, size_t n, bool causal,
+                         struct error *err) {
+  struct sequence sequence = {.n = n, .index = index};
+  struct encoded encoded;
+  if (encode_sequence(context, context->scheme, &sequence, &encoded, err)) {
+    return NULL;
+  }
+  float *out = memory_new_3d(encoded.n_heads, n, encoded.value_width, sizeof *out, "attention context", err);
+  struct attention_output output = {.context = out};
+  if (out && attend(context, context->scheme, &encoded, 0, causal, &output, err)) {
+    free(out);
+    out = NULL;
+  }
+  encoded_free(&encoded);
+  return out;
+}
+
+/* max |f(X_pi) - f(X)_pi| over heads, channels and rows [first_row, n). */
+static double deviation(const float *moved, const float *still, const uint32_t *permutation, size_t heads, size_t n,
+                        size_t width, size_t first_row) {
+  double largest = 0;
+  for (size_t head = 0; head < heads; head++) {
+    for (size_t row = first_row; row < n; row++) {
+      const float *a = moved + (head * n + row) * width;
+      const float *b = still + (head * n + permutation[row]) * width;
+      for (size_t channel = 0; channel < width; channel++) {
+        largest = fmax(largest, fabs((double)a[channel] - (double)b[channel]));
+      }
+    }
+  }
+  return largest;
+}
+
+/* out [count]: deviation for every permutation under one mask. */
+static int deviations(const struct experiment_context *context, const struct permutations *permutations, bool causal,
+                      bool last_row_only, double *out, double *size, struct error *err) {
+  size_t n = permutations->n;
+  const struct model *model = context->model;
+  size_t *index = memory_new(n, sizeof *index, "token index", err);
+  if (!index) {
+    return err->code;
+  }
+  for (size_t i = 0; i < n; i++) {
+    index[i] = i;
+  }
+  float *still = context_of(context, index, n, causal, err);
+  int status = still ? 0 : (int)err->code;
+  for (size_t i = 0; still && i < model->n_heads * n * model->value_dim; i++) {
+    *size = fmax(*size, fabs((double)still[i]));
+  }
+  for (size_t p = 0; !status && p < permutations->count; p++) {
+    const uint32_t *permutation = permutations->items + p * n;
+    for (size_t i = 0; i < n; i++) {
+      index[i] = permutation[i];
+    }
+    float *moved = context_of(context, index, n, causal, err);
+    if (!moved) {
+      status = err->code;
+      break;
+    }
+    out[p] = deviation(moved, still, permutation, model->n_heads, n, model->value_dim, last_row_only ? n - 1 : 0);
+    free(moved);
+    if (context->progress) {
+      context->progress(context->progress_context, (double)(p + 1) / (double)permutations->count);
+    }
+  }
+  free(still);
+  free(index);
+  return status;
+}
+
+static int add_permutations(struct record *record, const char *name, const char *axis, const struct permutations *set,
+                            struct error *err) {
+  struct tensor *tensor = record_add(
+      record,
+      &(struct tensor_spec){.name = name,
+                            .element = ELEMENT_I32,
+                            .rank = 2,
+                            .axis = {{.name = axis, .length = set->count}, {.name = "position", .length = set->n}},
+                            .long_name = "row r: (X_pi)[i] = X[pi[i]]"},
+      err);
+  if (!tensor) {
+    return err->code;
+  }
+  memcpy(tensor->data, set->items, tensor->count * sizeof(int32_t));
+  return 0;
+}
+
+/* Rounding bound of the deviation: two float32 passes over the same sums in another order. gamma_n = n eps with n the
+ * longest sum (Higham 2002, section 3.1), times the largest element, twice, with the softmax's few roundings. */
+static double rounding_bound(const struct model *model, size_t n, double size) {
+  double terms = (double)(model->d_model > model->head_dim ? model->d_model : model->head_dim) + (double)n + 16;
+  return 2 * terms * (double)FLT_EPSILON * fmax(size, 1e-30);
+}
+
+static int measure_masks(const struct experiment_context *context, const struct permutations *permutations,
+                         struct record *record, struct error *err) {
+  int masks[2];
+  bool is_list;
+  size_t n_masks = masks_of(context, masks, &is_list);
+  double axis_values[2] = {masks[0], masks[1]};
+  struct axis_spec mask_axis = {
+      .name = "mask", .length = n_masks, .values = axis_values, .long_name = "mask (0 none, 1 causal)"};
+  struct axis_spec permutation_axis = {.name = "permutation", .length = permutations->count};
+  struct tensor_spec spec = {.name = "deviation",
+                             .element = ELEMENT_F64,
+                             .rank = is_list ? 2 : 1,
+                             .axis = {is_list ? mask_axis : permutation_axis, permutation_axis},
+                             .long_name = "max |f(X_pi) - f(X)_pi| over heads, rows and channels",
+                             .log_values = true};
+  struct tensor *tensor = record_add(record, &spec, err);
+  if (!tensor) {
+    return err->code;
+  }
+  double *out = tensor->data;
+  double size = 0;
+  for (size_t m = 0; m < n_masks; m++) {
+    int status = deviations(context, permutations, masks[m] == 1, false, out + m * permutations->count, &size, err);
+    if (status) {
+      return status;
+    }
+  }
+  return attributes_set_real(&record->attributes, "rounding_bound",
+                             rounding_bound(context->model, permutations->n, size), err);
+}
+
+static int measure_last_row(const struct experiment_context *context, size_t n, const struct rng *rng,
+                            struct record *record, struct error *err) {
+  struct permutations kept;
+  int status = permutations_new(n, SAMPLED_PERMUTATIONS, true, rng, &kept, err);
+  if (status) {
+    return status;
+  }
+  status = add_permutations(record, "last_row_permutations", "last_row_permutation", &kept, err);
+  struct tensor *tensor =
+      status ? NULL
+             : record_add(record,
+                          &(struct tensor_spec){.name = "last_row_deviation",
+                                                .element = ELEMENT_F64,
+                                                .rank = 1,
+                                                .axis = {{.name = "last_row_permutation", .length = kept.count}},
+                                                .long_name = "causal mask: max change of the last row under "
+                                                             "permutations that keep the last token",
+                                                .log_values = true},
+                          err);
+  double size = 0;
+  if (!status) {
+    status = tensor ? deviations(context, &kept, true, true, tensor->data, &size, err) : (int)err->code;
+  }
+  permutations_free(&kept);
+  return status;
+}
+
+static int run(const struct experiment_context *context, struct record *record, struct error *err) {
+  const struct model *model = context->model;
+  size_t n = model->texts[0].count;
+  if (!model->value_dim) {
+    return error_set(err, ERROR_JOB_SETUP, "equivariance compares attention outputs: the model must have values (v)");
+  }
+  if (n < 2 || n > MOST_TOKENS) {
+    return error_set(err, ERROR_JOB_SETUP, "equivariance takes 2 to %d tokens, the input has %zu", MOST_TOKENS, n);
+  }
+  struct rng rng = rng_stream(context->seed, "equivariance/permutations");
+  struct permutations permutations;
+  int status = permutations_new(n, SAMPLED_PERMUTATIONS, false, &rng, &permutations, err);
+  if (status) {
+    return status;
+  }
+  status = measure_masks(context, &permutations, record, err);
+  if (!status) {
+    status = add_permutations(record, "permutations", "permutation", &permutations, err);
+  }
+  if (!status) {
+    status = attributes_set_int(&record->attributes, "exhaustive", permutations.exhaustive, err);
+  }
+  permutations_free(&permutations);
+  if (!status) {
+    status = measure_last_row(context, n, &rng, record, err);
+  }
+  int masks[2];
+  bool is_list;
+  masks_of(context, masks, &is_list);
+  if (!status && !is_list) {
+    status = attributes_set_text(&record->attributes, "mask", mask_names[masks[0]], err);
+  }
+  return status ? status
+                : save_tensors(context, section_get(context->entry->keys, "save"), 0, n, masks[0] == 1, record, err);
+}
+
+/* ---- conclusion ---------------------------------------------------------------------------------------------------
+ */
+
+/* Which permutations survive, in words. */
+static void name_survivors(const struct record *record, const double *values, size_t count, double bound, char *out,
+                           size_t size) {
+  const struct tensor *set = record_find(record, "permutations");
+  size_t n = set->axis[set->rank - 1].length;
+  const int32_t *items = set->data;
+  size_t survivors = 0;
+  bool reversal = false;
+  for (size_t p = 0; p < count; p++) {
+    if (values[p] <= bound) {
+      survivors++;
+      reversal = reversal || permutation_is_reversal((const uint32_t *)(items + p * n), n);
+    }
+  }
+  bool exhaustive = attributes_find(&record->attributes, "exhaustive")->integer != 0;
+  if (!exhaustive) {
+    snprintf(out, size, survivors <= 1 ? "none of %zu sampled" : "%3$zu of %1$zu sampled%2$s", count - 1,
+             reversal ? ", the reversal among them" : "", survivors - 1);
+  } else if (survivors == count) {
+    snprintf(out, size, "all %zu", count);
+  } else if (survivors == 1) {
+    snprintf(out, size, "identity alone");
+  } else if (survivors == 2 && reversal) {
+    snprintf(out, size, "identity, reversal");
+  } else {
+    snprintf(out, size, "%zu of %zu", survivors, count);
+  }
+}
+
+static int conclude_row(const struct plan_scheme *scheme, const struct record *record, size_t mask,
+                        const char *mask_name, struct table *rows, struct record *comparison, struct error *err) {
+  size_t count;
+  double *all = measure(record, "deviation", &count, err);
+  if (!all) {
+    return (int)err->code;
+  }
+  const struct tensor *set = record_find(record, "permutations");
+  size_t n_permutations = set->axis[set->rank - 2].length;
+  const double *values = all + mask * n_permutations;
+  double bound = attributes_find(&record->attributes, "rounding_bound")->real;
+  double largest = 0;
+  for (size_t p = 0; p < n_permutations; p++) {
+    largest = fmax(largest, values[p]);
+  }
+  char survivors[96];
+  name_survivors(record, values, n_permutations, bound, survivors, sizeof survivors);
+  bool control = record_role(record) == ROLE_CONTROL;
+  bool causal = !strcmp(mask_name, "causal");
+  int status = table_text(rows, err, "%s", scheme->label);
+  status = status ? status : table_text(rows, err, "%s", scheme_role_name(record_role(record)));
+  status = status ? status : table_text(rows, err, "%s", mask_name);
+  status =
+      status ? status : table_text(rows, err, "%s", control && !causal ? "equivariant: all survive" : "order is seen");
+  status = status ? status : table_number(rows, largest, err);
+  status = status ? status : table_number(rows, bound, err);
+  status = status ? status : table_text(rows, err, "%s", survivors);
+  const char *follows = largest <= bound    ? "order is not seen"
+                        : causal && control ? "the mask alone breaks the symmetry"
+                                            : "order is seen";
+  status = status ? status : table_text(rows, err, "%s", follows);
+  if (!status && mask == 0) {
+    struct axis_spec axis = {.name = "permutation", .length = n_permutations};
+    status = comparison_add(comparison, scheme, record, &axis, values, "largest deviation", "1", err);
+  }
+  free(all);
+  return status;
+}
+
+static int conclude_last_row(const struct plan *plan, const struct record *const *records, struct table *rows,
+                             struct error *err) {
+  for (size_t s = 0; s < plan->n_schemes; s++) {
+    size_t count;
+    double *values = record_has_numbers(records[s]) ? measure(records[s], "last_row_deviation", &count, err) : NULL;
+    if (!values) {
+      continue;
+    }
+    double largest = 0;
+    for (size_t i = 0; i < count; i++) {
+      largest = fmax(largest, values[i]);
+    }
+    free(values);
+    double bound = attributes_find(&records[s]->attributes, "rounding_bound")->real;
+    int status = table_note(
+        rows, err, "Last row, causal mask: %s changes by %.3g when the tokens before it are reordered%s.",
+        plan->schemes[s].label, largest, largest <= bound ? ": it does not see the order of what came before" : "");
+    if (status) {
+      return status;
+    }
+  }
+  return 0;
+}
+
+static int conclude(const struct plan *plan, const struct plan_experiment *entry, const struct record *const *records,
+                    struct conclusion *conclusion, struct error *err) {
+  struct record *comparison = conclusion_add_comparison(
+      conclusion, entry, NULL, "Deviation from equivariance, by permutation (first mask)", err);
+  struct table *rows = comparison ? conclusion_add_table(conclusion, err) : NULL;
+  if (!rows || table_title(rows, err, "%s: does attention see order?", entry->label) ||
+      table_column(rows, "scheme", "scheme", false, false, err) ||
+      table_column(rows, "role", "role", false, false, err) || table_column(rows, "mask", "mask", false, false, err) ||
+      table_column(rows, "claimed", "claimed", false, true, err) ||
+      table_column(rows, "measured", "largest deviation", true, false, err) ||
+      table_column(rows, "bound", "rounding bound", true, false, err) ||
+      table_column(rows, "survivors", "permutations that survive", false, false, err) ||
+      table_column(rows, "follows", "what follows", false, true, err)) {
+    return (int)err->code;
+  }
+  for (size_t s = 0; s < plan->n_schemes; s++) {
+    const struct tensor *deviation_tensor = record_find(records[s], "deviation");
+    if (!deviation_tensor || !record_has_numbers(records[s])) {
+      continue;
+    }
+    const struct axis *mask_axis = NULL;
+    for (unsigned a = 0; a < deviation_tensor->rank; a++) {
+      mask_axis = strcmp(deviation_tensor->axis[a].name, "mask") ? mask_axis : &deviation_tensor->axis[a];
+    }
+    for (size_t m = 0; m < (mask_axis ? mask_axis->length : 1); m++) {
+      const struct attribute *mask = attributes_find(&records[s]->attributes, "mask");
+      const char *name = mask_axis ? mask_names[(int)mask_axis->values[m]] : (mask ? mask->text : "none");
+      int status = conclude_row(&plan->schemes[s], records[s], m, name, rows, comparison, err);
+      if (status) {
+        return status;
+      }
+    }
+  }
+  return conclude_last_row(plan, records, rows, err);
+}
+
+const struct experiment experiment_equivariance = {
+    .info = {"equivariance", "Does attention with this scheme see order?", &table, true},
+    .run = run,
+    .conclude = conclude,
+};

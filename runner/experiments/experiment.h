@@ -1,0 +1,70 @@
+/* Experiments: one file each, one table that lists them. An experiment runs a job (one scheme, one seed) into a record,
+ * and concludes from all records what compares the schemes. Both are pure: same context, same numbers.
+ */
+#ifndef PE_EXPERIMENTS_EXPERIMENT_H
+#define PE_EXPERIMENTS_EXPERIMENT_H
+
+#include "base/experiment_info.h"
+#include "base/record.h"
+#include "base/table.h"
+#include "config/plan.h"
+#include "host/instance.h"
+#include "input/model.h"
+
+/* What the scheme of a job is to the model. */
+enum scheme_role {
+  ROLE_CONTROL,    /* `none` */
+  ROLE_MODEL,      /* the scheme the weights were trained with */
+  ROLE_MAPPED,     /* the same behind a position map */
+  ROLE_SWAPPED_IN, /* another one, without retraining */
+  ROLE_UNTRAINED   /* the model was not trained with any scheme, or does not say so */
+};
+
+struct experiment_context {
+  const struct plan *plan;
+  const struct plan_experiment *entry;
+  const struct plan_scheme *scheme_entry;
+  enum scheme_role role;
+  uint64_t seed;
+  const struct model *model;
+  const struct instance *scheme;                /* under test */
+  const struct instance *none;                  /* the control */
+  const struct instance *trained;               /* what the weights were trained with; NULL: not known */
+  struct pool *pool;                            /* may be NULL */
+  bool reference;                               /* float64 attention */
+  void (*progress)(void *context, double done); /* 0 .. 1 of the job; may be NULL */
+  void *progress_context;
+};
+
+/* What compares schemes. */
+struct conclusion {
+  struct record *comparisons; /* labels `comparison`, `comparison_<measure>` */
+  size_t n_comparisons, comparisons_capacity;
+  struct table *tables;
+  size_t n_tables, tables_capacity;
+};
+
+struct experiment {
+  struct experiment_info info;
+  /* Fill `record`, whose names, seed and common attributes are set. 0; or an error code, and the record counts as
+   * failed (ERROR_UNDEFINED: as undefined). */
+  int (*run)(const struct experiment_context *context, struct record *record, struct error *err);
+  /* records[i] belongs to plan->schemes[i], all seeds of it stacked on a first axis `seed` where there are several;
+   * status RECORD_NOT_RUN where the job was not run. NULL: nothing to compare. */
+  int (*conclude)(const struct plan *plan, const struct plan_experiment *entry, const struct record *const *records,
+                  struct conclusion *conclusion, struct error *err);
+};
+
+/* All experiments, ended by NULL; and their infos in the same order, ended by NULL. */
+const struct experiment *const *experiment_list(void);
+const struct experiment_info *const *experiment_infos(void);
+const struct experiment *experiment_find(const char *id);
+
+/* "control", "the model", "the model, positions mapped", "swapped in", "untrained". */
+const char *scheme_role_name(enum scheme_role role);
+/* The role a record carries in its attribute `role`. */
+enum scheme_role record_role(const struct record *record);
+
+void conclusion_free(struct conclusion *conclusion);
+
+#endif

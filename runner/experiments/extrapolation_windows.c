@@ -1,0 +1,178 @@
+/* The same window of tokens at positions 0 .. W - 1 and further on. */
+#include "experiments/divergence.h"
+#include "experiments/extrapolation.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* One window and what it is compared with; weights [heads][W][W]. */
+struct window {
+  size_t text, first;
+  float *own;     /* the scheme at 0 .. W - 1 */
+  float *none;    /* the same content without positions */
+  float *trained; /* the model as trained at 0 .. W - 1; NULL: not known */
+};
+
+/* Windows that fit into the texts; an endless model gives EXTRAPOLATION_MIN_WINDOWS. */
+static size_t windows_in(const struct extrapolation *e, size_t text) {
+  const struct model *model = e->context->model;
+  return model->endless ? EXTRAPOLATION_MIN_WINDOWS : model->texts[text].count / e->window;
+}
+
+static float *window_weights(const struct extrapolation *e, const struct instance *scheme, const struct window *window,
+                             double offset, size_t *index, struct error *err) {
+  for (size_t i = 0; i < e->window; i++) {
+    index[i] = window->first + i;
+  }
+  struct sequence sequence = {.text = window->text, .n = e->window, .index = index, .offset = offset};
+  return attention_weights(e->context, scheme, &sequence, 0, e->causal, err);
+}
+
+static void window_free(struct window *window) {
+  free(window->own);
+  free(window->none);
+  free(window->trained);
+}
+
+/* What the window is at positions 0 .. W - 1. The scheme's own may be undefined: then `own` is NULL. */
+static int window_start(const struct extrapolation *e, struct window *window, size_t *index, struct error *err) {
+  window->own = window_weights(e, e->context->scheme, window, 0, index, err);
+  if (!window->own && err->code != ERROR_UNDEFINED) {
+    return err->code;
+  }
+  window->none = window_weights(e, e->context->none, window, 0, index, err);
+  if (!window->none) {
+    return err->code;
+  }
+  if (e->context->trained) {
+    window->trained = window_weights(e, e->context->trained, window, 0, index, err);
+    if (!window->trained && err->code != ERROR_UNDEFINED) {
+      return err->code;
+    }
+  }
+  return 0;
+}
+
+/* out [heads] = divergence of two windows' weights, mean over rows; NaN where one is missing. */
+static void compare(const struct extrapolation *e, const float *a, const float *b, double *out) {
+  size_t square = e->window * e->window;
+  for (size_t head = 0; head < e->context->model->n_heads; head++) {
+    out[head] = a && b ? divergence_rows(a + head * square, e->window, b + head * square, e->window, e->window) : NAN;
+  }
+}
+
+/* All measures of one window, into row `w` of the by-window tensors. */
+static int measure_window(const struct extrapolation *e, struct window *window, size_t w, size_t n_windows,
+                          double *moved, double *signal, double *swapped, struct error *err) {
+  size_t heads = e->context->model->n_heads;
+  size_t *index = memory_new(e->window, sizeof *index, "token index", err);
+  int status = index ? window_start(e, window, index, err) : (int)err->code;
+  if (!status) {
+    compare(e, window->own, window->none, signal + w * heads);
+    compare(e, window->own, window->trained, swapped + w * heads);
+  }
+  for (size_t o = 0; !status && window->own && o < e->n_offsets; o++) {
+    float *weights = window_weights(e, e->context->scheme, window, e->offsets[o], index, err);
+    if (!weights && err->code != ERROR_UNDEFINED) {
+      status = err->code;
+    } else {
+      compare(e, window->own, weights, moved + (o * n_windows + w) * heads);
+    }
+    free(weights);
+  }
+  window_free(window);
+  free(index);
+  return status;
+}
+
+/* out [inner] = mean over `count` rows of values [count][inner]. */
+static void mean_over_rows(const double *values, size_t count, size_t inner, double *out) {
+  for (size_t i = 0; i < inner; i++) {
+    double sum = 0;
+    for (size_t row = 0; row < count; row++) {
+      sum += values[row * inner + i];
+    }
+    out[i] = count ? sum / (double)count : NAN;
+  }
+}
+
+static double *add_measure(struct record *record, const char *name, const struct axis_spec *axes, unsigned rank,
+                           const char *long_name, struct error *err) {
+  struct tensor_spec spec = {
+      .name = name, .element = ELEMENT_F64, .rank = rank, .long_name = long_name, .units = "nat"};
+  for (unsigned i = 0; i < rank; i++) {
+    spec.axis[i] = axes[i];
+  }
+  struct tensor *tensor = record_add(record, &spec, err);
+  return tensor ? tensor->data : NULL;
+}
+
+int extrapolation_windows(const struct extrapolation *e, struct record *record, struct error *err) {
+  const struct model *model = e->context->model;
+  size_t heads = model->n_heads;
+  size_t n_windows = 0;
+  for (size_t text = 0; text < model->n_texts; text++) {
+    n_windows += windows_in(e, text);
+  }
+  if (n_windows == 0) {
+    return 0; /* the tokens are shorter than one window: no such measure */
+  }
+  struct axis_spec offset = {.name = "offset",
+                             .length = e->n_offsets,
+                             .values = e->offsets,
+                             .real = true,
+                             .long_name = "position of the window's first token",
+                             .units = "tokens"};
+  struct axis_spec window = {.name = "window", .length = n_windows};
+  struct axis_spec by_window[] = {offset, window, axis_head(model)};
+  struct axis_spec by_offset[] = {offset, axis_head(model)};
+  struct axis_spec signals[] = {window, axis_head(model)};
+  double *moved_mean = add_measure(record, "window_jsd", by_offset, 2,
+                                   "JSD of a window's attention against the same at positions 0 ...", err);
+  double *moved =
+      moved_mean ? add_measure(record, "window_jsd_by_window", by_window, 3, "the same, by window", err) : NULL;
+  double *signal_mean = moved ? add_measure(record, "position_signal", by_offset + 1, 1,
+                                            "JSD between attention with and without positions", err)
+                              : NULL;
+  double *signal =
+      signal_mean ? add_measure(record, "position_signal_by_window", signals, 2, "the same, by window", err) : NULL;
+  double *swapped_mean = signal ? add_measure(record, "swapped_in", by_offset + 1, 1,
+                                              "JSD to the model as trained, both at positions 0 ...", err)
+                                : NULL;
+  double *swapped =
+      swapped_mean ? add_measure(record, "swapped_in_by_window", signals, 2, "the same, by window", err) : NULL;
+  struct tensor *text_of = swapped ? record_add(record,
+                                                &(struct tensor_spec){.name = "window_text",
+                                                                      .element = ELEMENT_I32,
+                                                                      .rank = 1,
+                                                                      .axis = {window},
+                                                                      .long_name = "text the window is cut from"},
+                                                err)
+                                   : NULL;
+  if (!text_of) {
+    return err->code;
+  }
+  int32_t *window_text = text_of->data;
+  size_t w = 0;
+  for (size_t text = 0; text < model->n_texts; text++) {
+    for (size_t i = 0; i < windows_in(e, text); i++, w++) {
+      struct window one = {.text = text, .first = i * e->window};
+      window_text[w] = (int32_t)text;
+      int status = measure_window(e, &one, w, n_windows, moved, signal, swapped, err);
+      if (status) {
+        return status;
+      }
+      if (e->context->progress) {
+        e->context->progress(e->context->progress_context, 0.5 + 0.5 * (double)(w + 1) / (double)n_windows);
+      }
+    }
+  }
+  for (size_t o = 0; o < e->n_offsets; o++) {
+    mean_over_rows(moved + o * n_windows * heads, n_windows, heads, moved_mean + o * heads);
+  }
+  mean_over_rows(signal, n_windows, heads, signal_mean);
+  mean_over_rows(swapped, n_windows, heads, swapped_mean);
+  return 0;
+}

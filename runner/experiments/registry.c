@@ -1,0 +1,61 @@
+#include "experiments/experiment.h"
+#include "experiments/experiments.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct experiment *const experiments[] = {&experiment_equivariance, &experiment_relative_position,
+                                                       &experiment_extrapolation, &experiment_attention, NULL};
+
+static const struct experiment_info *const infos[] = {&experiment_equivariance.info, &experiment_relative_position.info,
+                                                      &experiment_extrapolation.info, &experiment_attention.info, NULL};
+
+static const char *const role_names[] = {
+    [ROLE_CONTROL] = "control",       [ROLE_MODEL] = "the model",     [ROLE_MAPPED] = "the model, positions mapped",
+    [ROLE_SWAPPED_IN] = "swapped in", [ROLE_UNTRAINED] = "untrained",
+};
+
+const struct experiment *const *experiment_list(void) {
+  return experiments;
+}
+
+const struct experiment_info *const *experiment_infos(void) {
+  return infos;
+}
+
+const struct experiment *experiment_find(const char *id) {
+  for (size_t i = 0; experiments[i]; i++) {
+    if (!strcmp(experiments[i]->info.id, id)) {
+      return experiments[i];
+    }
+  }
+  return NULL;
+}
+
+const char *scheme_role_name(enum scheme_role role) {
+  return role_names[role];
+}
+
+enum scheme_role record_role(const struct record *record) {
+  const struct attribute *attribute = attributes_find(&record->attributes, "role");
+  for (size_t i = 0; attribute && i < sizeof role_names / sizeof *role_names; i++) {
+    if (!strcmp(attribute->text, role_names[i])) {
+      return (enum scheme_role)i;
+    }
+  }
+  assert(!attribute);
+  return ROLE_UNTRAINED;
+}
+
+void conclusion_free(struct conclusion *conclusion) {
+  for (size_t i = 0; i < conclusion->n_comparisons; i++) {
+    record_free(&conclusion->comparisons[i]);
+  }
+  for (size_t i = 0; i < conclusion->n_tables; i++) {
+    table_free(&conclusion->tables[i]);
+  }
+  free(conclusion->comparisons);
+  free(conclusion->tables);
+  *conclusion = (struct conclusion){0};
+}
