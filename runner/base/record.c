@@ -12,6 +12,10 @@
 static const size_t element_size[] = {
     [ELEMENT_F32] = 4, [ELEMENT_F64] = 8, [ELEMENT_I32] = 4, [ELEMENT_I64] = 8, [ELEMENT_U8] = 1};
 
+size_t record_element_size(enum element element) {
+  return element_size[element];
+}
+
 const char *record_status_name(enum record_status status) {
   static const char *const names[] = {"measured", "undefined", "failed", "not run"};
   return names[status];

@@ -70,6 +70,9 @@ struct record {
   struct attributes attributes;
 };
 
+/* Bytes per element. */
+size_t record_element_size(enum element element);
+
 /* "measured", "undefined", "failed", "not run". */
 const char *record_status_name(enum record_status status);
 

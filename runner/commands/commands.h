@@ -1,0 +1,34 @@
+/* The commands: one file each, one table that lists them. A command gets the arguments after its name and returns the
+ * process's exit code.
+ */
+#ifndef PE_COMMANDS_COMMANDS_H
+#define PE_COMMANDS_COMMANDS_H
+
+#include "base/error.h"
+
+struct command {
+  const char *name;
+  const char *summary;               /* one line for --help */
+  int (*run)(int argc, char **argv); /* argv[0] is "pe-run NAME" */
+};
+
+/* Ended by a NULL name. */
+extern const struct command command_table[];
+
+int command_run(int argc, char **argv);
+int command_plan(int argc, char **argv);
+int command_list(int argc, char **argv);
+int command_describe(int argc, char **argv);
+
+/* What the environment says, read once by main.c. */
+struct command_environment {
+  const char *plugin_path; /* PE_PLUGIN_PATH; "" where it is not set */
+  int no_color;            /* NO_COLOR is set and not empty */
+  int width;               /* columns of the terminal on stdout; 0: none */
+};
+extern struct command_environment command_environment;
+
+/* Print "pe-run: error[E0301]: sentence" and return the exit code. */
+int command_fail(const struct error *err);
+
+#endif

@@ -1,0 +1,275 @@
+/* pe-run describe SCHEME|EXPERIMENT [key=value ...] */
+#include "commands/commands.h"
+#include "commands/session.h"
+#include "commands/words.h"
+#include "config/section_text.h"
+#include "experiments/experiment.h"
+#include "host/instance.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct arguments {
+  struct session_options session;
+  const char *id;
+  const char **settings;
+  size_t n_settings;
+  unsigned heads, head_dim, d_model;
+  double length, train_length;
+  const char *plugin;
+};
+
+enum { OPTION_HEADS = 0x200, OPTION_HEAD_DIM, OPTION_D_MODEL, OPTION_LENGTH, OPTION_TRAIN_LENGTH, OPTION_PLUGIN };
+
+static const struct argp_option options[] = {
+    {"heads", OPTION_HEADS, "N", 0, "derived values for N heads (default 8)", 1},
+    {"head-dim", OPTION_HEAD_DIM, "N", 0, "width of a query or key row (default 64)", 1},
+    {"d-model", OPTION_D_MODEL, "N", 0, "width of the input (default heads x head-dim)", 1},
+    {"length", OPTION_LENGTH, "N", 0, "sequence length (default: the training length)", 1},
+    {"train-length", OPTION_TRAIN_LENGTH, "N", 0, "training length (default 512)", 1},
+    {"plugin", OPTION_PLUGIN, "FILE", 0, "take the scheme from this file", 1},
+    {0}};
+
+static unsigned whole_number(struct argp_state *state, const char *option, const char *text) {
+  char *end;
+  unsigned long n = strtoul(text, &end, 10);
+  if (*end || *text == '-' || n < 1 || n > (1u << 24)) {
+    argp_error(state, "--%s: '%s' is not a whole number from 1 to %u", option, text, 1u << 24);
+  }
+  return (unsigned)n;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+  struct arguments *a = state->input;
+  switch (key) {
+  case ARGP_KEY_INIT:
+    state->child_inputs[0] = &a->session;
+    return 0;
+  case OPTION_HEADS:
+    a->heads = whole_number(state, "heads", argument);
+    return 0;
+  case OPTION_HEAD_DIM:
+    a->head_dim = whole_number(state, "head-dim", argument);
+    return 0;
+  case OPTION_D_MODEL:
+    a->d_model = whole_number(state, "d-model", argument);
+    return 0;
+  case OPTION_LENGTH:
+    a->length = whole_number(state, "length", argument);
+    return 0;
+  case OPTION_TRAIN_LENGTH:
+    a->train_length = whole_number(state, "train-length", argument);
+    return 0;
+  case OPTION_PLUGIN:
+    a->plugin = argument;
+    return 0;
+  case ARGP_KEY_ARG:
+    if (!a->id) {
+      a->id = argument;
+    } else {
+      a->settings[a->n_settings++] = argument;
+    }
+    return 0;
+  case ARGP_KEY_END:
+    if (!a->id) {
+      argp_error(state, "no SCHEME given; `pe-run list` names them");
+    }
+    return 0;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp_child children[] = {{&session_argp, 0, NULL, 0}, {0}};
+static const struct argp argp = {
+    .options = options,
+    .parser = parse,
+    .args_doc = "SCHEME|EXPERIMENT [KEY=VALUE ...]",
+    .doc = "Describe a scheme (parameters, tensors, and the values that follow from KEY=VALUE at one shape and length) "
+           "or an experiment (its keys).",
+    .children = children,
+};
+
+/* "a=1 b=x" as the flow mapping {a: 1, b: x}. */
+static char *settings_text(const struct arguments *a, struct error *err) {
+  struct text text = {0};
+  text_append(&text, "{");
+  for (size_t i = 0; i < a->n_settings; i++) {
+    const char *equals = strchr(a->settings[i], '=');
+    if (!equals || equals == a->settings[i]) {
+      text_free(&text);
+      error_set(err, ERROR_OVERRIDE, "argument '%s' is not KEY=VALUE", a->settings[i]);
+      return NULL;
+    }
+    text_append(&text, i ? ", " : "");
+    text_append_bytes(&text, a->settings[i], (size_t)(equals - a->settings[i]));
+    text_printf(&text, ": %s", equals + 1);
+  }
+  text_append(&text, "}");
+  return text_take(&text, err);
+}
+
+/* "0.5, 0.25, ... 12 in all", as many as fit a line. */
+static int show_numbers(struct table *table, const pe_derived *derived, struct error *err) {
+  enum { SHOWN = 8 };
+  size_t count = derived->dim[0] * (derived->rank == 2 ? derived->dim[1] : 1);
+  struct text text = {0};
+  for (size_t i = 0; i < count; i++) {
+    if (count > 2 * SHOWN && i == SHOWN) {
+      text_append(&text, ", ...");
+      i = count - SHOWN / 2;
+    }
+    text_append(&text, i ? ", " : "");
+    char number[32];
+    snprintf(number, sizeof number, "%.9g", derived->data[i]);
+    text_append(&text, number);
+  }
+  char *shown = text_take(&text, err);
+  int status = shown ? table_text(table, err, "%s", shown) : (int)err->code;
+  free(shown);
+  return status;
+}
+
+static int fill_derived(const struct instance *instance, double length, struct table *table, struct error *err) {
+  int status = table_column(table, "value", "value", false, false, err);
+  status = status ? status : table_column(table, "shape", "shape", false, false, err);
+  status = status ? status : table_column(table, "numbers", "numbers", false, true, err);
+  size_t count = instance_derived_count(instance, length);
+  for (size_t i = 0; !status && i < count; i++) {
+    pe_derived derived;
+    double *data;
+    status = instance_derived(instance, length, i, &derived, &data, err);
+    if (status) {
+      break;
+    }
+    status = table_text(table, err, "%s", derived.name);
+    status = status              ? status
+             : derived.rank == 2 ? table_text(table, err, "%zu x %zu", derived.dim[0], derived.dim[1])
+                                 : table_text(table, err, "%zu", derived.dim[0]);
+    status = status ? status : show_numbers(table, &derived, err);
+    free(data);
+  }
+  return status;
+}
+
+static int show(const struct arguments *a, struct table *table, struct error *err) {
+  struct table_style style = session_style(&a->session);
+  return table_show(table, &style, stdout, err);
+}
+
+static int describe_derived(const struct arguments *a, const struct scheme *scheme, struct error *err) {
+  char *text = settings_text(a, err);
+  struct section *params = text ? config_section_from_text(&scheme->info.params, text, scheme->info.id, err) : NULL;
+  free(text);
+  if (!params) {
+    return err->code;
+  }
+  struct instance_request request = {.scheme = scheme,
+                                     .shape = {.struct_size = sizeof(pe_shape),
+                                               .n_layers = 1,
+                                               .n_heads = a->heads,
+                                               .n_kv_heads = a->heads,
+                                               .d_model = a->d_model ? a->d_model : a->heads * a->head_dim,
+                                               .head_dim = a->head_dim,
+                                               .train_len = a->train_length},
+                                     .params = params};
+  struct instance *instance = instance_new(&request, err);
+  section_free(params);
+  if (!instance) {
+    return err->code;
+  }
+  double length = a->length > 0 ? a->length : a->train_length;
+  struct table table = {0};
+  int status = table_title(&table, err, "Derived values: %u heads, head_dim %u, length %.0f, trained at %.0f", a->heads,
+                           a->head_dim, length, a->train_length);
+  status = status ? status : fill_derived(instance, length, &table, err);
+  if (!status && instance_derived_count(instance, length)) {
+    status = show(a, &table, err);
+  }
+  table_free(&table);
+  instance_free(instance);
+  return status;
+}
+
+static int describe_tensors(const struct arguments *a, const struct scheme_info *info, struct error *err) {
+  struct table table = {0};
+  int status = table_title(&table, err, "Tensors of %s", info->id);
+  status = status ? status : table_column(&table, "tensor", "tensor", false, false, err);
+  status = status ? status : table_column(&table, "meaning", "meaning", false, true, err);
+  for (size_t i = 0; !status && i < info->n_tensors; i++) {
+    status = table_text(&table, err, "%s", info->tensors[i].name);
+    status = status ? status : table_text(&table, err, "%s", info->tensors[i].doc);
+  }
+  status = status ? status : show(a, &table, err);
+  table_free(&table);
+  return status;
+}
+
+static int describe_scheme(const struct arguments *a, const struct scheme *scheme, struct error *err) {
+  const struct scheme_info *info = &scheme->info;
+  struct table table = {0};
+  int status = table_title(&table, err, "%s: %s", info->id, info->title);
+  status = status ? status : words_keys(&info->params, &table, err);
+  status = status ? status : table_note(&table, err, "acts on: %s", words_sites(info->sites));
+  status = status ? status : table_note(&table, err, "reference: %s", info->reference);
+  if (!status && *info->path) {
+    status = table_note(&table, err, "plugin: %s %s", info->plugin_name, info->plugin_version);
+  }
+  status = status ? status : show(a, &table, err);
+  table_free(&table);
+  if (!status && info->n_tensors) {
+    status = describe_tensors(a, info, err);
+  }
+  return status ? status : describe_derived(a, scheme, err);
+}
+
+static int describe_experiment(const struct arguments *a, const struct experiment_info *info, struct error *err) {
+  if (a->n_settings) {
+    return error_set(err, ERROR_USAGE, "an experiment is described without KEY=VALUE");
+  }
+  struct table table = {0};
+  int status = table_title(&table, err, "%s: %s", info->id, info->title);
+  status = status ? status : words_keys(info->keys, &table, err);
+  status = status ? status : show(a, &table, err);
+  table_free(&table);
+  return status;
+}
+
+static int describe(const struct arguments *a, struct session *session, struct error *err) {
+  const struct experiment *experiment = experiment_find(a->id);
+  if (experiment) {
+    return describe_experiment(a, &experiment->info, err);
+  }
+  const struct scheme *scheme = host_find(session->host, a->id, a->plugin, err);
+  if (scheme) {
+    return describe_scheme(a, scheme, err);
+  }
+  const char *near = err->code == ERROR_CONFIG_NAME ? config_nearest(a->id, session->ids) : NULL;
+  if (near) {
+    return error_set(err, ERROR_CONFIG_NAME, "'%s' is no scheme or experiment; did you mean '%s'?", a->id, near);
+  }
+  return err->code;
+}
+
+int command_describe(int argc, char **argv) {
+  struct error err = {0};
+  struct arguments a = {.heads = 8, .head_dim = 64, .train_length = 512};
+  a.settings = memory_new((size_t)argc, sizeof *a.settings, "arguments", &err);
+  if (!a.settings) {
+    return command_fail(&err);
+  }
+  argp_err_exit_status = 2;
+  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  struct session session;
+  int code = session_open(&a.session, &session);
+  if (!code) {
+    code = describe(&a, &session, &err) ? command_fail(&err) : 0;
+    session_close(&session);
+  }
+  free(a.settings);
+  return code;
+}

@@ -1,0 +1,224 @@
+/* pe-run run CONFIG [key=value ...] */
+#include "jobs/run.h"
+#include "commands/commands.h"
+#include "commands/provenance.h"
+#include "commands/session.h"
+#include "experiments/experiment.h"
+#include "results/results.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct arguments {
+  struct session_options session;
+  const char *config;
+  const char **overrides;
+  size_t n_overrides;
+  int quiet, reference;
+  unsigned threads; /* 0: as many as cores */
+};
+
+enum { OPTION_REFERENCE = 0x200, OPTION_THREADS };
+
+static const struct argp_option options[] = {
+    {"quiet", 'q', NULL, 0, "no progress", 1},
+    {"reference", OPTION_REFERENCE, NULL, 0, "attention in plain float64 arithmetic (slow)", 1},
+    {"threads", OPTION_THREADS, "N", 0, "threads to use (default: cores); results do not depend on it", 1},
+    {0}};
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+  struct arguments *a = state->input;
+  switch (key) {
+  case ARGP_KEY_INIT:
+    state->child_inputs[0] = &a->session;
+    return 0;
+  case 'q':
+    a->quiet = 1;
+    return 0;
+  case OPTION_REFERENCE:
+    a->reference = 1;
+    return 0;
+  case OPTION_THREADS: {
+    char *end;
+    unsigned long n = strtoul(argument, &end, 10);
+    if (*end || *argument == '-' || n < 1 || n > 1024) {
+      argp_error(state, "--threads: '%s' is not a whole number from 1 to 1024", argument);
+    }
+    a->threads = (unsigned)n;
+    return 0;
+  }
+  case ARGP_KEY_ARG:
+    if (!a->config) {
+      a->config = argument;
+    } else {
+      a->overrides[a->n_overrides++] = argument;
+    }
+    return 0;
+  case ARGP_KEY_END:
+    if (!a->config) {
+      argp_error(state, "no CONFIG given");
+    }
+    return 0;
+  default:
+    return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp_child children[] = {{&session_argp, 0, NULL, 0}, {0}};
+static const struct argp argp = {
+    .options = options,
+    .parser = parse,
+    .args_doc = "CONFIG [KEY=VALUE ...]",
+    .doc =
+        "Run the experiments of a YAML config on its schemes; print a table each and write one HDF5 file.\v"
+        "KEY=VALUE overrides a key of the config: seed=7 extrapolation.lengths=[512,1024] rope.base=5e5.\n"
+        "Exit codes: 0 all jobs done, 1 a job failed, 2 usage or config, 3 a plugin was refused, 4 a file could not be "
+        "read or written, 70 internal error.",
+    .children = children,
+};
+
+/* The experiments as the results file wants them: scheme records, then comparisons that hold anything. */
+static int collect(const struct plan *plan, const struct run *run, struct results_experiment *experiments,
+                   const struct record **records, struct error *err) {
+  (void)err;
+  for (size_t i = 0; i < plan->n_experiments; i++) {
+    const struct run_experiment *from = &run->experiments[i];
+    struct results_experiment *to = &experiments[i];
+    *to = (struct results_experiment){.label = plan->experiments[i].label,
+                                      .title = plan->experiments[i].info->title,
+                                      .records = records,
+                                      .shown = plan->schemes[0].label};
+    for (size_t s = 0; s < plan->n_schemes; s++) {
+      if (from->schemes[s].status != RECORD_NOT_RUN) {
+        records[to->count++] = &from->schemes[s];
+      }
+    }
+    for (size_t c = 0; c < from->conclusion.n_comparisons; c++) {
+      if (from->conclusion.comparisons[c].count) {
+        records[to->count++] = &from->conclusion.comparisons[c];
+        to->shown = "comparison";
+      }
+    }
+    records += to->count;
+  }
+  return 0;
+}
+
+static int write_results(const struct plan *plan, const struct run *run, struct session *session, struct error *err) {
+  size_t most = plan->n_schemes;
+  for (size_t i = 0; i < plan->n_experiments; i++) {
+    most = most > plan->n_schemes + run->experiments[i].conclusion.n_comparisons
+               ? most
+               : plan->n_schemes + run->experiments[i].conclusion.n_comparisons;
+  }
+  struct results_experiment *experiments = memory_new(plan->n_experiments, sizeof *experiments, "results", err);
+  const struct record **records =
+      experiments ? memory_new(plan->n_experiments, most * sizeof *records, "results", err) : NULL;
+  struct provenance provenance = {0};
+  int status = records ? collect(plan, run, experiments, records, err) : (int)err->code;
+  if (!status) {
+    status = provenance_collect(plan, session->host, &provenance, err);
+  }
+  if (!status) {
+    struct results_file file = {.title = plan->title,
+                                .status = "complete",
+                                .experiments = experiments,
+                                .n_experiments = plan->n_experiments,
+                                .shown = plan->experiments[0].label,
+                                .texts = provenance.texts,
+                                .n_texts = provenance.count};
+    status = results_write(plan->output, &file, err);
+  }
+  provenance_free(&provenance);
+  free(experiments);
+  free(records);
+  return status;
+}
+
+static int show_tables(const struct arguments *a, const struct plan *plan, const struct run *run, struct error *err) {
+  struct table_style style = session_style(&a->session);
+  for (size_t i = 0; i < plan->n_experiments; i++) {
+    const struct conclusion *conclusion = &run->experiments[i].conclusion;
+    for (size_t t = 0; t < conclusion->n_tables; t++) {
+      int status = table_show(&conclusion->tables[t], &style, stdout, err);
+      if (status) {
+        return status;
+      }
+    }
+  }
+  return 0;
+}
+
+static void warn(void *context, const char *text) {
+  if (context) {
+    progress_say(context, text);
+  } else {
+    fprintf(stderr, "%s\n", text);
+  }
+}
+
+/* Jobs that gave no numbers, said once more after the tables, where they are not scrolled away. */
+static int tell_failures(const struct plan *plan, const struct run *run) {
+  for (size_t i = 0; i < plan->n_jobs; i++) {
+    const struct record *record = &run->records[i];
+    if (record->status == RECORD_FAILED) {
+      fprintf(stderr, "pe-run: %s/%s failed: error[%s]: %s\n", record->experiment, record->label,
+              error_id(record->error.code), record->error.text);
+    } else if (record->status == RECORD_UNDEFINED) {
+      fprintf(stderr, "pe-run: %s/%s undefined: %s\n", record->experiment, record->label, record->error.text);
+    }
+  }
+  return run->n_failed ? 1 : 0;
+}
+
+static int run_plan(const struct arguments *a, const struct plan *plan, struct session *session) {
+  struct error err = {0};
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  struct progress *progress = NULL;
+  int status = results_prepare(plan->output, &err);
+  if (!status && !a->quiet) {
+    progress = progress_new(stderr, plan->n_jobs, isatty(STDERR_FILENO) != 0, &err);
+    status = progress ? 0 : (int)err.code;
+  }
+  struct run_setting setting = {.host = session->host,
+                                .threads = a->threads ? a->threads : (unsigned)(cores > 0 ? cores : 1),
+                                .reference = a->reference != 0,
+                                .messages = {warn, progress},
+                                .progress = progress};
+  struct run run = {0};
+  status = status ? status : run_jobs(plan, &setting, &run, &err);
+  status = status ? status : run_conclude(plan, &run, &err);
+  progress_free(progress);
+  status = status ? status : write_results(plan, &run, session, &err);
+  status = status ? status : show_tables(a, plan, &run, &err);
+  int code = status ? command_fail(&err) : tell_failures(plan, &run);
+  if (!status && a->session.format == TABLE_TERMINAL) {
+    printf("%s\n", plan->output);
+  }
+  run_free(plan, &run);
+  return code;
+}
+
+int command_run(int argc, char **argv) {
+  struct error err = {0};
+  struct arguments a = {0};
+  a.overrides = memory_new((size_t)argc, sizeof *a.overrides, "arguments", &err);
+  if (!a.overrides) {
+    return command_fail(&err);
+  }
+  argp_err_exit_status = 2;
+  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  struct session session;
+  int code = session_open(&a.session, &session);
+  struct plan *plan = code ? NULL : session_plan(&session, a.config, NULL, a.overrides, a.n_overrides, &code);
+  if (plan) {
+    code = run_plan(&a, plan, &session);
+  }
+  plan_free(plan);
+  session_close(&session);
+  free(a.overrides);
+  return code;
+}

@@ -1,0 +1,9 @@
+#include "commands/commands.h"
+
+const struct command command_table[] = {
+    {"run", "run a config: experiments, tables, one HDF5 file", command_run},
+    {"plan", "print the resolved plan, a config with all defaults filled in", command_plan},
+    {"list", "list the schemes and experiments that can be used", command_list},
+    {"describe", "describe one scheme or experiment: parameters, defaults, ranges", command_describe},
+    {0},
+};

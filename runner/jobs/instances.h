@@ -1,0 +1,32 @@
+/* The three instances a job works with: the scheme under test, the control, and what the weights were trained with. */
+#ifndef PE_JOBS_INSTANCES_H
+#define PE_JOBS_INSTANCES_H
+
+#include "config/plan.h"
+#include "experiments/experiment.h"
+#include "host/instance.h"
+#include "input/model.h"
+
+/* Where warnings of plugins go. */
+struct job_messages {
+  void (*warn)(void *context, const char *text);
+  void *context;
+};
+
+struct job_instances {
+  struct instance *scheme, *none;
+  struct instance *trained; /* NULL: not known */
+  enum scheme_role role;
+};
+
+/* Training length of a job: the experiment's train_length where it is given, else what the model says, else 0. */
+double job_train_length(const struct plan_experiment *experiment, const struct model *model);
+
+/* Make them for one scheme entry. ERROR_SCHEME_REFUSED, ERROR_PLUGIN_*, ERROR_FILE_* or ERROR_MEMORY; then all are
+ * freed. */
+int job_instances_new(struct host *host, const struct plan_scheme *entry, const struct model *model,
+                      double train_length, uint64_t seed, const struct job_messages *messages,
+                      struct job_instances *out, struct error *err);
+void job_instances_free(struct job_instances *instances);
+
+#endif

@@ -1,0 +1,126 @@
+#include "jobs/job_run.h"
+
+#include "config/section_text.h"
+#include "experiments/experiment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int name_record(const struct plan *plan, const struct job *job, struct record *record, struct error *err) {
+  const struct plan_experiment *experiment = &plan->experiments[job->experiment];
+  const struct plan_scheme *scheme = &plan->schemes[job->scheme];
+  const struct scheme_info *info = scheme->info;
+  *record = (struct record){.seed = job->seed, .status = RECORD_NOT_RUN};
+  snprintf(record->experiment, sizeof record->experiment, "%s", experiment->label);
+  snprintf(record->label, sizeof record->label, "%s", scheme->label);
+  snprintf(record->title, sizeof record->title, "%s: %s", experiment->label, scheme->label);
+  char *params = config_section_to_json(scheme->params, err);
+  if (!params) {
+    return err->code;
+  }
+  struct attributes *attributes = &record->attributes;
+  int status = attributes_set_text(attributes, "scheme", info->id, err);
+  status = status ? status : attributes_set_text(attributes, "scheme_title", info->title, err);
+  status = status ? status : attributes_set_text(attributes, "reference", info->reference, err);
+  status = status ? status : attributes_set_int(attributes, "scheme_version", info->version, err);
+  status = status ? status : attributes_set_text(attributes, "plugin", info->plugin_name, err);
+  status = status ? status : attributes_set_text(attributes, "plugin_version", info->plugin_version, err);
+  status = status ? status : attributes_set_text(attributes, "plugin_sha256", info->sha256, err);
+  status = status ? status : attributes_set_text(attributes, "params", params, err);
+  status = status ? status : attributes_set_int(attributes, "seed", (int64_t)job->seed, err);
+  free(params);
+  return status;
+}
+
+/* A scheme that is meant for a causal mask runs without one, but says so. */
+static int warn_of_mask(const struct job_setting *setting, const struct plan_experiment *experiment,
+                        const struct plan_scheme *scheme, const struct model *model, const struct instance *instance,
+                        struct record *record, struct error *err) {
+  if (!(instance_traits(instance) & PE_TRAIT_CAUSAL_ONLY)) {
+    return 0;
+  }
+  bool without = true; /* relative_position scores all pairs */
+  for (size_t i = 0; i < experiment->info->keys->count; i++) {
+    const struct key_value *mask = &experiment->keys->values[i];
+    if (strcmp(experiment->info->keys->keys[i].key, "mask")) {
+      continue;
+    }
+    without = mask->is_auto ? !model->trained.mask || strcmp(model->trained.mask, "causal") != 0 : false;
+    for (size_t m = 0; !mask->is_auto && m < mask->count; m++) {
+      without = without || mask->list[m] == 0;
+    }
+    without = without || (!mask->is_auto && mask->count == 0 && mask->integer == 0);
+  }
+  if (!without) {
+    return 0;
+  }
+  char text[320];
+  snprintf(text, sizeof text, "%s/%s: this scheme is meant for a causal mask; without one future keys are biased too",
+           experiment->label, scheme->label);
+  if (setting->messages.warn) {
+    setting->messages.warn(setting->messages.context, text);
+  }
+  return attributes_set_text(&record->attributes, "warning", text, err);
+}
+
+static int run_experiment(const struct job_setting *setting, const struct job *job, const struct model *model,
+                          struct record *record, struct error *err) {
+  const struct plan *plan = setting->plan;
+  const struct plan_experiment *entry = &plan->experiments[job->experiment];
+  const struct plan_scheme *scheme = &plan->schemes[job->scheme];
+  struct job_instances instances;
+  int status = job_instances_new(setting->host, scheme, model, job_train_length(entry, model), job->seed,
+                                 &setting->messages, &instances, err);
+  if (status) {
+    return status;
+  }
+  struct experiment_context context = {
+      .plan = plan,
+      .entry = entry,
+      .scheme_entry = scheme,
+      .role = instances.role,
+      .seed = job->seed,
+      .model = model,
+      .scheme = instances.scheme,
+      .none = instances.none,
+      .trained = instances.trained,
+      .pool = setting->pool,
+      .reference = setting->reference,
+      .progress = setting->progress,
+      .progress_context = setting->progress_context,
+  };
+  status = attributes_set_text(&record->attributes, "role", scheme_role_name(instances.role), err);
+  if (!status) {
+    status = warn_of_mask(setting, entry, scheme, model, instances.scheme, record, err);
+  }
+  if (!status && model->d_model == 0 && (instance_sites(instances.scheme) & PE_SITE_EMBED) &&
+      instance_sites(instances.scheme) == PE_SITE_EMBED) {
+    status = error_set(err, ERROR_JOB_SETUP,
+                       "%s is added to the input, which given q and k do not have: only schemes on q and k or on the "
+                       "scores can act here",
+                       scheme->label);
+  }
+  if (!status) {
+    status = experiment_find(entry->info->id)->run(&context, record, err);
+  }
+  job_instances_free(&instances);
+  return status;
+}
+
+int job_run(const struct job_setting *setting, const struct job *job, const struct model *model, struct record *record,
+            struct error *err) {
+  int status = name_record(setting->plan, job, record, err);
+  if (status) {
+    return status;
+  }
+  struct error failure = {0};
+  status = run_experiment(setting, job, model, record, &failure);
+  record->error = failure;
+  record->status = !status ? RECORD_MEASURED : status == ERROR_UNDEFINED ? RECORD_UNDEFINED : RECORD_FAILED;
+  if (!status) {
+    record->error = (struct error){0};
+    return 0;
+  }
+  return attributes_set_text(&record->attributes, "message", failure.text, err);
+}

@@ -1,0 +1,24 @@
+/* A job goes in, a record comes out. */
+#ifndef PE_JOBS_JOB_RUN_H
+#define PE_JOBS_JOB_RUN_H
+
+#include "base/pool.h"
+#include "jobs/instances.h"
+
+struct job_setting {
+  const struct plan *plan;
+  struct host *host;
+  struct pool *pool; /* may be NULL */
+  bool reference;    /* float64 attention */
+  struct job_messages messages;
+  void (*progress)(void *context, double done); /* of the job; may be NULL */
+  void *progress_context;
+};
+
+/* Run one job on an opened model. *record is always filled in: its names, attributes and status; what goes wrong in the
+ * job is in it (RECORD_FAILED or RECORD_UNDEFINED with the error), not returned. Returns only ERROR_MEMORY of the frame
+ * itself. */
+int job_run(const struct job_setting *setting, const struct job *job, const struct model *model, struct record *record,
+            struct error *err);
+
+#endif

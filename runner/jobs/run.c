@@ -1,0 +1,140 @@
+#include "jobs/run.h"
+
+#include "base/memory.h"
+#include "jobs/stack.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct job_progress {
+  struct progress *progress;
+  size_t job;
+};
+
+static void tell_progress(void *opaque, double done) {
+  struct job_progress *context = opaque;
+  progress_job(context->progress, context->job, done);
+}
+
+static int run_one(const struct plan *plan, const struct run_setting *setting, struct pool *pool,
+                   const struct model *model, size_t i, struct run *run, struct error *err) {
+  struct job_progress progress = {setting->progress, i};
+  struct job_setting job_setting = {
+      .plan = plan,
+      .host = setting->host,
+      .pool = pool,
+      .reference = setting->reference,
+      .messages = setting->messages,
+      .progress = setting->progress ? tell_progress : NULL,
+      .progress_context = &progress,
+  };
+  char *id = plan_job_id(plan, &plan->jobs[i], err);
+  if (!id) {
+    return err->code;
+  }
+  if (setting->progress) {
+    progress_start(setting->progress, i, id);
+  }
+  int status = job_run(&job_setting, &plan->jobs[i], model, &run->records[i], err);
+  if (!status && setting->progress) {
+    progress_end(setting->progress, i, id, &run->records[i]);
+  }
+  run->n_failed += run->records[i].status == RECORD_FAILED;
+  free(id);
+  return status;
+}
+
+int run_jobs(const struct plan *plan, const struct run_setting *setting, struct run *run, struct error *err) {
+  *run = (struct run){0};
+  run->records = memory_new(plan->n_jobs, sizeof *run->records, "records", err);
+  struct pool *pool = run->records ? pool_new(setting->threads, err) : NULL;
+  if (!pool) {
+    free(run->records);
+    run->records = NULL;
+    return err->code;
+  }
+  struct model *model = NULL;
+  uint64_t model_seed = 0;
+  int status = 0;
+  for (size_t i = 0; !status && i < plan->n_jobs; i++) {
+    if (!model || model_seed != plan->jobs[i].seed) {
+      model_close(model);
+      model_seed = plan->jobs[i].seed;
+      model = model_open(plan->model, model_seed, err);
+      status = model ? 0 : (int)err->code;
+    }
+    if (!status) {
+      status = run_one(plan, setting, pool, model, i, run, err);
+    }
+  }
+  model_close(model);
+  pool_free(pool);
+  return status;
+}
+
+/* Records of one experiment and scheme over its seeds, in the plan's order, become one. */
+static int stack_seeds(const struct plan *plan, const struct run *run, size_t experiment, size_t scheme,
+                       struct record *out, struct error *err) {
+  const struct record **parts = memory_new(plan->n_jobs, sizeof *parts, "records", err);
+  if (!parts) {
+    return err->code;
+  }
+  size_t count = 0;
+  for (size_t i = 0; i < plan->n_jobs; i++) {
+    if (plan->jobs[i].experiment == experiment && plan->jobs[i].scheme == scheme) {
+      parts[count++] = &run->records[i];
+    }
+  }
+  int status = record_stack(parts, count, out, err);
+  free(parts);
+  return status;
+}
+
+static int conclude_experiment(const struct plan *plan, const struct run *run, size_t index, struct run_experiment *out,
+                               struct error *err) {
+  const struct plan_experiment *entry = &plan->experiments[index];
+  out->schemes = memory_new(plan->n_schemes, sizeof *out->schemes, "records", err);
+  const struct record **records = out->schemes ? memory_new(plan->n_schemes, sizeof *records, "records", err) : NULL;
+  int status = records ? 0 : (int)err->code;
+  for (size_t s = 0; !status && s < plan->n_schemes; s++) {
+    status = stack_seeds(plan, run, index, s, &out->schemes[s], err);
+    records[s] = &out->schemes[s];
+  }
+  const struct experiment *experiment = experiment_find(entry->info->id);
+  if (!status && experiment->conclude) {
+    status = experiment->conclude(plan, entry, records, &out->conclusion, err);
+  }
+  free(records);
+  return status;
+}
+
+int run_conclude(const struct plan *plan, struct run *run, struct error *err) {
+  run->experiments = memory_new(plan->n_experiments, sizeof *run->experiments, "experiments", err);
+  if (!run->experiments) {
+    return err->code;
+  }
+  for (size_t i = 0; i < plan->n_experiments; i++) {
+    int status = conclude_experiment(plan, run, i, &run->experiments[i], err);
+    if (status) {
+      return status;
+    }
+  }
+  return 0;
+}
+
+void run_free(const struct plan *plan, struct run *run) {
+  for (size_t i = 0; run->records && i < plan->n_jobs; i++) {
+    record_free(&run->records[i]);
+  }
+  for (size_t i = 0; run->experiments && i < plan->n_experiments; i++) {
+    for (size_t s = 0; run->experiments[i].schemes && s < plan->n_schemes; s++) {
+      record_free(&run->experiments[i].schemes[s]);
+    }
+    free(run->experiments[i].schemes);
+    conclusion_free(&run->experiments[i].conclusion);
+  }
+  free(run->records);
+  free(run->experiments);
+  *run = (struct run){0};
+}
