@@ -4,6 +4,7 @@
 #
 #   ./setup.sh            what building and testing need
 #   ./setup.sh --viewers  also the programs that the test group `viewers` opens results with
+#   ./setup.sh --ci       also those, and clang with its tools and run-time libraries
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -11,11 +12,13 @@ packages=(build-essential cmake ninja-build pkg-config libyaml-dev libhdf5-dev l
   libjansson-dev libsmartcols-dev libssl-dev librandom123-dev gnuplot-nox)
 viewers=(python3-h5py python3-xarray python3-h5netcdf python3-netcdf4 netcdf-bin hdf5-tools python3-silx octave
   octave-netcdf)
+clang=(clang clang-format libclang-rt-14-dev)
 
 for argument in "$@"; do
   case "$argument" in
     --viewers) packages+=("${viewers[@]}") ;;
-    *) echo "setup.sh: unknown option '$argument' (allowed: --viewers)" >&2; exit 2 ;;
+    --ci) packages+=("${viewers[@]}" "${clang[@]}") ;;
+    *) echo "setup.sh: unknown option '$argument' (allowed: --viewers, --ci)" >&2; exit 2 ;;
   esac
 done
 

@@ -213,7 +213,7 @@ int comparison_add(struct record *comparison, const struct plan_scheme *scheme, 
                    const struct axis_spec *axis, const double *values, const char *what, const char *units,
                    struct error *err) {
   char long_name[160];
-  char status_name[RECORD_NAME];
+  char status_name[RECORD_NAME + 8];
   snprintf(long_name, sizeof long_name, "%s: %s", scheme->label, what);
   snprintf(status_name, sizeof status_name, "%s_status", scheme->label);
   struct tensor *tensor = record_add(comparison,

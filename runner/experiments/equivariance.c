@@ -239,8 +239,7 @@ static void name_survivors(const struct record *record, const double *values, si
   }
   bool exhaustive = attributes_find(&record->attributes, "exhaustive")->integer != 0;
   if (!exhaustive) {
-    snprintf(out, size, survivors <= 1 ? "none of %zu sampled" : "%3$zu of %1$zu sampled%2$s", count - 1,
-             reversal ? ", the reversal among them" : "", survivors - 1);
+    snprintf(out, size, "%zu of %zu sampled%s", survivors - 1, count - 1, reversal ? ", reversal among them" : "");
   } else if (survivors == count) {
     snprintf(out, size, "all %zu", count);
   } else if (survivors == 1) {

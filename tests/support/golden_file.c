@@ -160,6 +160,27 @@ double golden_number(const golden_file *file, const char *group, const char *nam
   return number;
 }
 
+golden_array golden_attribute_list(const golden_file *file, const char *group, const char *name) {
+  char path[256];
+  join_path(path, group, "");
+  if (!golden_has_attribute(file, group, name)) {
+    fail_msg("%s: %s has no attribute %s", file->name, path, name);
+  }
+  hid_t attribute = H5Aopen_by_name(file->handle, path, name, H5P_DEFAULT, H5P_DEFAULT);
+  hid_t space = H5Aget_space(attribute);
+  hssize_t count = H5Sget_simple_extent_npoints(space);
+  assert_true(count > 0);
+  golden_array array = {.rank = 1, .dim = {(size_t)count, 1, 1, 1, 1}, .n = (size_t)count};
+  array.data = malloc(array.n * sizeof *array.data);
+  assert_non_null(array.data);
+  if (H5Aread(attribute, H5T_NATIVE_DOUBLE, array.data) < 0) {
+    fail_msg("%s: attribute %s of %s is not a list of numbers", file->name, name, path);
+  }
+  H5Sclose(space);
+  H5Aclose(attribute);
+  return array;
+}
+
 double golden_number_or(const golden_file *file, const char *group, const char *name, double absent) {
   return golden_has_attribute(file, group, name) ? golden_number(file, group, name) : absent;
 }

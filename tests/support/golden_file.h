@@ -48,6 +48,8 @@ bool golden_has_attribute(const golden_file *file, const char *group, const char
 double golden_number(const golden_file *file, const char *group, const char *name);
 /* The same, or `absent` where it is absent. */
 double golden_number_or(const golden_file *file, const char *group, const char *name, double absent);
+/* A list of numbers; fails the test where it is absent. The caller frees the array. */
+golden_array golden_attribute_list(const golden_file *file, const char *group, const char *name);
 /* Copy a text, NUL-terminated, cut to size; returns false and the empty text where it is absent. */
 bool golden_text(const golden_file *file, const char *group, const char *name, char *text, size_t size);
 /* True where the attribute is there and is this text. */

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# check-configs.sh BUILD: runs every config of configs/ with 2 threads and with 1, to two paths, and compares the bytes.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${1:?usage: check-configs.sh BUILD}
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+passed=0
+failed=0
+for config in configs/*.yaml; do
+  name=$(basename "$config" .yaml)
+  if "$build/pe-run" "$config" "output=$folder/$name-2.h5" --threads 2 --quiet >"$folder/$name.txt" 2>&1 &&
+    "$build/pe-run" "$config" "output=$folder/again/$name-1.h5" --threads 1 --quiet >/dev/null 2>&1 &&
+    cmp "$folder/$name-2.h5" "$folder/again/$name-1.h5"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "config $config failed:"
+    cat "$folder/$name.txt"
+  fi
+done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
