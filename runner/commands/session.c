@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "experiments/experiment.h"
-#include "host/directories.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,13 +82,11 @@ static int collect_directories(const struct session_options *options, struct ses
                        "PE_PLUGIN_PATH has an empty element, which would mean the current folder: write it out");
     }
   }
-  char *own[2];
-  int status = host_own_directories(own, err);
-  for (size_t i = 0; !status && i < 2; i++) {
-    if (own[i]) {
-      session->owned[session->n_owned++] = own[i];
-      directories[(*count)++] = own[i];
-    }
+  char *own[HOST_DEFAULT_DIRECTORIES];
+  int status = host_default_directories(own, err);
+  for (size_t i = 0; !status && i < HOST_DEFAULT_DIRECTORIES; i++) {
+    session->owned[session->n_owned++] = own[i];
+    directories[(*count)++] = own[i];
   }
   return status;
 }

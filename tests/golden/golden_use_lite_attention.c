@@ -62,8 +62,8 @@ static void test_cases(void **state) {
       H5Literate_by_name(file.handle, "/cases", H5_INDEX_NAME, H5_ITER_INC, NULL, add_name, names, H5P_DEFAULT) >= 0);
   golden_tally_begin(&tally, "use-lite.h5 attention");
   for (size_t i = 0; names[i][0]; i++) {
-    char group[80];
-    snprintf(group, sizeof group, "cases/%s", names[i]);
+    char group[96];
+    snprintf(group, sizeof group, "cases/%.63s", names[i]);
     golden_tally_case(&tally, names[i]);
     if (golden_number(&file, group, "full") == 0) {
       golden_leave_out(&tally, names[i], "not a full case: the file holds a few rows of it alone");
