@@ -15,7 +15,7 @@ static const double HARDLY = 3;
 
 struct outcome {
   double inside;         /* 97.5 % quantile of window_jsd over windows wholly inside L */
-  double beyond;         /* median over windows at the largest defined offset beyond L */
+  double beyond;         /* median over all windows at offsets beyond L */
   double first_degraded; /* last position of the first offset whose median exceeds `inside`; NaN: none */
   double signal;         /* position signal, mean of heads */
   double swapped;        /* divergence from the model as trained inside L, mean of heads */
@@ -54,7 +54,9 @@ static int window_outcome(const struct record *record, struct outcome *out, doub
   double W = (double)attribute_int(record, "window");
   double *values = measure(record, "window_jsd_by_window", &count, err);
   double *inside = values ? memory_new(offset->length, window->length * sizeof *inside, "windows", err) : NULL;
-  double *row = inside ? memory_new(window->length, sizeof *row, "windows", err) : NULL;
+  double *beyond = inside ? memory_new(offset->length, window->length * sizeof *beyond, "windows", err) : NULL;
+  double *row = beyond ? memory_new(window->length, sizeof *row, "windows", err) : NULL;
+  size_t n_beyond = 0;
   out->beyond = out->first_degraded = NAN;
   out->windows = window->length;
   for (size_t o = 0; row && o < offset->length; o++) {
@@ -63,25 +65,27 @@ static int window_outcome(const struct record *record, struct outcome *out, doub
       row[w] = mean_of_heads(values, o * window->length + w, heads);
       if (from > 0 && from + W <= L && !isnan(row[w])) {
         inside[out->inside_windows++] = row[w];
+      } else if (from + W > L && !isnan(row[w])) {
+        beyond[n_beyond++] = row[w];
       }
     }
     medians[o] = isnan(row[0]) ? NAN : quantile(row, window->length, 0.5);
   }
   if (row) {
     out->inside = quantile(inside, out->inside_windows, 0.975);
+    out->beyond = quantile(beyond, n_beyond, 0.5);
+    out->any_beyond = n_beyond > 0;
     for (size_t o = 0; o < offset->length; o++) {
-      if (offset->values[o] + W > L && !isnan(medians[o])) {
-        out->any_beyond = true;
-        out->beyond = medians[o];
-        if (isnan(out->first_degraded) && medians[o] > out->inside) {
-          out->first_degraded = offset->values[o] + W - 1;
-        }
+      bool degraded = offset->values[o] + W > L && medians[o] > out->inside;
+      if (degraded && isnan(out->first_degraded)) {
+        out->first_degraded = offset->values[o] + W - 1;
       }
     }
   }
   int status = row ? 0 : (int)err->code;
   free(values);
   free(inside);
+  free(beyond);
   free(row);
   return status;
 }
@@ -135,7 +139,7 @@ static void word_verdict(const struct record *record, const struct outcome *o, c
     snprintf(out, size, "nothing measured beyond L%s%s", limit, where);
   } else if (o->signal < HARDLY * o->inside) {
     snprintf(out, size, "hardly encodes position (signal %.2g, floor %.2g)%s%s", o->signal, o->inside, limit, where);
-  } else if (isnan(o->first_degraded)) {
+  } else if (o->beyond <= o->inside || isnan(o->first_degraded)) {
     snprintf(out, size, "holds: windows beyond L are as those inside%s%s", limit, where);
   } else {
     snprintf(out, size, "degrades from position %.0f%s%s", o->first_degraded, limit, where);
@@ -250,7 +254,7 @@ static int add_notes(const struct plan *plan, const struct record *const *record
                      struct error *err) {
   int status = table_note(rows, err,
                           "Divergences in nats, mean of heads. inside: 97.5 %% quantile over windows wholly inside L = "
-                          "%.0f (the floor); beyond: median over windows at the furthest offset; 2 L: at the first "
+                          "%.0f (the floor); beyond: median over windows that reach past L; 2 L: at the first "
                           "length of at least 2 L.",
                           L);
   double least = INFINITY;

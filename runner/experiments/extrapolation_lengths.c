@@ -160,7 +160,8 @@ static int measure_text(const struct lengths *l, size_t text, size_t t, size_t n
   if (status) {
     return status;
   }
-  l->trained[t] = instance_is_trained(e->context->scheme, n, encoded.mapped, encoded.padding, (double)e->train_length);
+  l->trained[t] = instance_sites(e->context->scheme) == 0 || /* nothing to train */
+                  instance_is_trained(e->context->scheme, n, encoded.mapped, encoded.padding, (double)e->train_length);
   float *full = memory_new_3d(heads, queries, n, sizeof *full, "attention weights", err);
   struct attention_output output = {.weights = full};
   status =

@@ -125,7 +125,9 @@ static int measure_toeplitz(const struct experiment_context *context, const floa
   double *centred =
       plain ? add_per_head(record, model, "toeplitz_residual_centred", "the same with the mean of S removed first", err)
             : NULL;
-  double *spread = centred ? add_per_head(record, model, "logit_spread", "largest |S - mean of S|", err) : NULL;
+  double *limit =
+      centred ? add_per_head(record, model, "toeplitz_bound", "what rounding alone may leave of it", err) : NULL;
+  double *spread = limit ? add_per_head(record, model, "logit_spread", "largest |S - mean of S|", err) : NULL;
   if (!spread) {
     return err->code;
   }
@@ -138,9 +140,14 @@ static int measure_toeplitz(const struct experiment_context *context, const floa
       total += (double)s[i];
     }
     spread[head] = 0;
+    double square = 0;
     for (size_t i = 0; i < n * n; i++) {
-      spread[head] = fmax(spread[head], fabs((double)s[i] - total / (double)(n * n)));
+      double off = (double)s[i] - total / (double)(n * n);
+      spread[head] = fmax(spread[head], fabs(off));
+      square += off * off;
     }
+    /* Every entry off by at most `bound`: ||S - T|| <= n bound. */
+    limit[head] = square > 0 ? fmin((double)n * bound / sqrt(square), 1) : 1;
   }
   return 0;
 }
@@ -230,6 +237,7 @@ struct summary {
   double spread;
   size_t undefined; /* shifts without a value */
   double residual;  /* largest centred residual */
+  bool toeplitz;    /* every head's residual is within its bound */
 };
 
 static double largest(const double *values, size_t count) {
@@ -247,7 +255,8 @@ static int summarise(const struct record *record, double **shift_error, size_t *
   double *bounds = measure(record, "rounding_bound", n_shifts, err);
   double *spread = bounds ? measure(record, "logit_spread", &heads, err) : NULL;
   double *residual = spread ? measure(record, "toeplitz_residual_centred", &heads, err) : NULL;
-  *shift_error = residual ? measure(record, "shift_error", n_shifts, err) : NULL;
+  double *limit = residual ? measure(record, "toeplitz_bound", &heads, err) : NULL;
+  *shift_error = limit ? measure(record, "shift_error", n_shifts, err) : NULL;
   for (size_t i = 0; *shift_error && i < *n_shifts; i++) {
     double e = (*shift_error)[i];
     if (isnan(e)) {
@@ -263,7 +272,12 @@ static int summarise(const struct record *record, double **shift_error, size_t *
   if (*shift_error) {
     out->spread = largest(spread, heads);
     out->residual = largest(residual, heads);
+    out->toeplitz = true;
+    for (size_t head = 0; head < heads; head++) {
+      out->toeplitz = out->toeplitz && residual[head] <= limit[head];
+    }
   }
+  free(limit);
   free(bounds);
   free(spread);
   free(residual);
@@ -274,7 +288,7 @@ static const char *verdict(const struct summary *s, size_t n_shifts) {
   if (s->undefined == n_shifts) {
     return "undefined at every shift";
   }
-  if (s->largest_ratio > 1) {
+  if (s->largest_ratio > 1 || !s->toeplitz) {
     return "does not hold: the score depends on where, not only on how far apart";
   }
   if (s->spread <= s->worst_bound) {

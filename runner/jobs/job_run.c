@@ -28,7 +28,6 @@ static int name_record(const struct plan *plan, const struct job *job, struct re
   status = status ? status : attributes_set_text(attributes, "plugin_version", info->plugin_version, err);
   status = status ? status : attributes_set_text(attributes, "plugin_sha256", info->sha256, err);
   status = status ? status : attributes_set_text(attributes, "params", params, err);
-  status = status ? status : attributes_set_int(attributes, "seed", (int64_t)job->seed, err);
   free(params);
   return status;
 }

@@ -242,6 +242,10 @@ static void test_beyond(void **state) {
     config_run run;
     config_run_must_pass(&run, text, "");
     for (size_t s = 0; s < N_SCHEMES; s++) {
+      if (m == 1 && (!strcmp(schemes[s].name, "sinusoidal_clamp") || !strcmp(schemes[s].name, "sinusoidal_wrap"))) {
+        golden_leave_out(&tally, schemes[s].name, "masked by position in the file: compared in golden_position_mask");
+        continue;
+      }
       for (size_t i = 0; i < 4; i++) {
         check_masked(&run, group, measures[i], schemes[s].name, masks[m], measures[i]);
       }
