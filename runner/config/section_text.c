@@ -76,9 +76,8 @@ static json_t *value_json(const struct key_spec *spec, const struct key_value *v
 char *config_section_to_json(const struct section *section, struct error *err) {
   json_t *object = json_object();
   for (size_t i = 0; object && section && i < section->table->count; i++) {
-    if (section->values[i].given &&
-        json_object_set_new(object, section->table->keys[i].key,
-                            value_json(&section->table->keys[i], &section->values[i]))) {
+    if (section->values[i].given && json_object_set_new(object, section->table->keys[i].key,
+                                                        value_json(&section->table->keys[i], &section->values[i]))) {
       json_decref(object);
       object = NULL;
     }

@@ -65,7 +65,7 @@ int instance_map_positions(const struct instance *instance, size_t n, const doub
                            double *mapped, double *seq_len, struct error *err);
 
 /* Whether every mapped position (distance, for a relative scheme) of a sequence of `n` rows is one that training could
- * have set: from 0 to train_len - 1 or the scheme's own trained_max. train_len 0: not known, true. */
+ * have set: from 0 to below train_len, or the scheme's own trained_max. train_len 0: not known, true. */
 bool instance_is_trained(const struct instance *instance, size_t n, const double *mapped, const uint8_t *padding,
                          double train_len);
 

@@ -124,7 +124,8 @@ bool instance_is_trained(const struct instance *instance, size_t n, const double
   if (!(train_len > 0)) {
     return true;
   }
-  double limit = isnan(instance->domain.trained_max) ? train_len - 1 : instance->domain.trained_max;
+  /* Interpolated positions lie between the trained ones: all below train_len count. */
+  double limit = isnan(instance->domain.trained_max) ? nextafter(train_len, 0) : instance->domain.trained_max;
   bool relative = (instance->traits & PE_TRAIT_RELATIVE) != 0;
   size_t axes = instance->domain.pos_axes;
   for (size_t axis = 0; axis < axes; axis++) {

@@ -33,9 +33,10 @@ static void check_case(const double *ids, size_t n, const golden_array *weights,
   golden_check_doubles(&tally, "attention_weights", weights, got.data, (golden_tolerance){.absolute = 1e-5});
   golden_array_free(&got);
   if (output) {
-    /* data/README.md of the shipped weights: the output agrees within 1.2e-5. */
+    /* A float64 program agrees with the model's own float32 within 1.2e-5 (data/README.md); outputs up to 16 in float32
+     * are rounded by half of 1.9e-6 on either side, and so is what goes into the sum of 256 products. */
     got = config_run_read(&run, "/attention/sinusoidal/output");
-    golden_check_doubles(&tally, "attention_output", output, got.data, (golden_tolerance){.absolute = 1.2e-5});
+    golden_check_doubles(&tally, "attention_output", output, got.data, (golden_tolerance){.absolute = 1.2e-5 + 3e-6});
     golden_array_free(&got);
   }
   config_run_free(&run);
