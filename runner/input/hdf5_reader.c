@@ -22,15 +22,10 @@ static hid_t open_quietly(const char *path, char *reason, size_t size) {
   if (H5Eset_auto2(H5E_DEFAULT, NULL, NULL) < 0 || H5PLset_loading_state(0) < 0) {
     return -1;
   }
-  hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-  if (access < 0) {
-    return -1;
-  }
-  hid_t file = H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) < 0 ? -1 : H5Fopen(path, H5F_ACC_RDONLY, access);
+  hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
   if (file < 0) {
     hdf5_reason(reason, size); /* before the next call of the library clears it */
   }
-  H5Pclose(access);
   return file;
 }
 
