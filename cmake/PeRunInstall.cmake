@@ -1,0 +1,77 @@
+# What `cmake --install` puts where: the runner finds its plugins, and the configs their data, from their own place, so
+# that an installation can be moved. Component `run` is for those who run it, `dev` for those who write plugins.
+include(CMakePackageConfigHelpers)
+
+set(PE_RUN_SHARE_DIR ${CMAKE_INSTALL_DATADIR}/pe-run)
+set(PE_RUN_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/pe-run)
+set(PE_RUN_PKGCONFIG_DIR ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# ---- run ----
+install(TARGETS pe-run RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT run)
+get_property(pe_plugins GLOBAL PROPERTY PE_PLUGINS)
+if(pe_plugins)
+  install(TARGETS ${pe_plugins} LIBRARY DESTINATION ${PE_RUN_PLUGIN_INSTALL_DIR} COMPONENT run)
+endif()
+# Configs name their data as ../data and their schema as ../docs: the folders stay side by side.
+foreach(folder configs data docs)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/${folder})
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${PE_RUN_SHARE_DIR} COMPONENT run
+      PATTERN "*.1" EXCLUDE)
+  endif()
+endforeach()
+file(GLOB man_pages ${PROJECT_SOURCE_DIR}/docs/*.1)
+if(man_pages)
+  install(FILES ${man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT run)
+endif()
+foreach(file README.md LICENSE)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/${file})
+    install(FILES ${PROJECT_SOURCE_DIR}/${file} DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT run)
+  endif()
+endforeach()
+
+# ---- dev ----
+install(FILES ${PROJECT_SOURCE_DIR}/include/pe/plugin.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/pe COMPONENT dev)
+set_target_properties(pe_plugin_api PROPERTIES EXPORT_NAME plugin)
+install(TARGETS pe_plugin_api EXPORT pe-run-targets COMPONENT dev)
+install(EXPORT pe-run-targets NAMESPACE pe-run:: DESTINATION ${PE_RUN_CMAKE_DIR} COMPONENT dev)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/pe-run-config.cmake.in
+  ${PROJECT_BINARY_DIR}/package/pe-run-config.cmake INSTALL_DESTINATION ${PE_RUN_CMAKE_DIR}
+  PATH_VARS CMAKE_INSTALL_BINDIR PE_RUN_PLUGIN_INSTALL_DIR PE_RUN_SHARE_DIR)
+# Before 1.0 a minor version may change the contract.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/pe-run-config-version.cmake
+  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+# pkg-config works out its prefix from where the file lies.
+file(RELATIVE_PATH prefix_from_pkgconfig /${PE_RUN_PKGCONFIG_DIR} /)
+string(REGEX REPLACE "/$" "" prefix_from_pkgconfig ${prefix_from_pkgconfig})
+configure_file(${PROJECT_SOURCE_DIR}/cmake/pe-run.pc.in ${PROJECT_BINARY_DIR}/package/pe-run.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/package/pe-run-config.cmake
+  ${PROJECT_BINARY_DIR}/package/pe-run-config-version.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/PeAddPlugin.cmake ${PROJECT_SOURCE_DIR}/cmake/pe-plugin.map
+  DESTINATION ${PE_RUN_CMAKE_DIR} COMPONENT dev)
+install(FILES ${PROJECT_BINARY_DIR}/package/pe-run.pc DESTINATION ${PE_RUN_PKGCONFIG_DIR} COMPONENT dev)
+
+# ---- gone again ----
+add_custom_target(uninstall
+  COMMAND ${CMAKE_COMMAND} -DMANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt
+    -P ${PROJECT_SOURCE_DIR}/cmake/PeRunUninstall.cmake VERBATIM)
+
+# ---- packages: `cpack` makes pe-run and pe-run-dev ----
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_VENDOR "the pe-run authors")
+set(CPACK_PACKAGE_CONTACT "the pe-run authors <pe-run@localhost>")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_COMPONENTS_ALL run dev)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_RUN_PACKAGE_NAME pe-run)
+set(CPACK_DEBIAN_DEV_PACKAGE_NAME pe-run-dev)
+set(CPACK_DEBIAN_DEV_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS cmake)
+set(CPACK_DEBIAN_RUN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
+set(CPACK_COMPONENT_RUN_DESCRIPTION "A bench for positional encodings: runner, plugins, configs and data")
+set(CPACK_COMPONENT_DEV_DESCRIPTION "A bench for positional encodings: the header and build files for plugins")
+include(CPack)

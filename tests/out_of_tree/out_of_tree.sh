@@ -1,0 +1,65 @@
+#!/bin/sh
+# out_of_tree.sh CMAKE BUILD LOADER LIBDIR: installs BUILD into a temporary prefix, moves it, and builds the plugins
+# beside this script against it: by CMake with each compiler that is there, and by pkg-config alone.
+set -eu
+cmake=$1 build=$2 loader=$3 libdir=$4
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+log=$work/log
+
+run() {
+  if ! "$@" >"$log" 2>&1; then
+    echo "failed: $*" >&2
+    cat "$log" >&2
+    exit 1
+  fi
+}
+
+# The manifest belongs to the user's own installations.
+manifest=$build/install_manifest.txt
+if [ -f "$manifest" ]; then
+  cp -p "$manifest" "$work/manifest"
+fi
+run "$cmake" --install "$build" --prefix "$work/first"
+rm -f "$manifest"
+if [ -f "$work/manifest" ]; then
+  mv "$work/manifest" "$manifest"
+fi
+mv "$work/first" "$work/prefix"
+prefix=$work/prefix
+"$loader" --folder "$prefix/$libdir/pe-run/plugins"
+
+compilers=0
+for pair in gcc:g++ clang:clang++; do
+  cc=${pair%:*} cxx=${pair#*:}
+  if ! command -v "$cc" >/dev/null || ! command -v "$cxx" >/dev/null; then
+    echo "$cc or $cxx is not there"
+    continue
+  fi
+  compilers=$((compilers + 1))
+  for language in c cxx; do
+    # Nothing of the build's own environment may reach the stranger's.
+    run env -u CFLAGS -u CXXFLAGS -u LDFLAGS CC="$cc" CXX="$cxx" "$cmake" -S "$here/$language" \
+      -B "$work/$cc-$language" -DCMAKE_PREFIX_PATH="$prefix"
+    run "$cmake" --build "$work/$cc-$language"
+    plugin=$(echo "$work/$cc-$language"/*.so)
+    "$loader" "$plugin"
+    exported=$(nm -D --defined-only "$plugin" | awk '{ print $NF }' | tr '\n' ' ')
+    if [ "$exported" != "pe_plugin_entry " ]; then
+      echo "$cc, $language: exports $exported" >&2
+      exit 1
+    fi
+  done
+done
+if [ $compilers -eq 0 ]; then
+  echo "no compiler" >&2
+  exit 1
+fi
+
+flags=$(PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig pkg-config --cflags pe-run)
+mkdir "$work/by-hand"
+# shellcheck disable=SC2086
+run "${CC:-cc}" -shared -fPIC -O2 $flags "$here/c/decay.c" -o "$work/by-hand/decay.so" -lm
+"$loader" "$work/by-hand/decay.so"
+echo "$compilers compilers, C and C++, CMake and pkg-config"
