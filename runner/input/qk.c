@@ -86,8 +86,8 @@ static int check_alike(const struct part *part, const struct part *other, bool s
   size_t has[] = {part->layers, part->tokens, part->width}, needed[] = {other->layers, other->tokens, other->width};
   for (size_t i = 0; i < (same_width ? 3u : 2u); i++) {
     if (has[i] != needed[i]) {
-      return error_set(err, ERROR_FILE_CONTENT, "model.qk: %s (%s) has %zu %s, %s (%s) has %zu", part->key, part->from,
-                       has[i], names[i], other->key, other->from, needed[i]);
+      return error_set(err, ERROR_FILE_CONTENT, "model.qk: %s (%s) and %s (%s) differ in %s: %zu and %zu", part->key,
+                       part->from, other->key, other->from, names[i], has[i], needed[i]);
     }
   }
   return 0;

@@ -76,9 +76,13 @@ static int read_line(struct reading *reading, char *line, struct error *err) {
   if (!out->width) {
     out->width = numbers;
   }
-  if (numbers != out->width || numbers > MOST_WIDTH) {
-    return error_set(err, ERROR_FILE_CONTENT, "%s:%zu: has %zu numbers; %s", reading->path, reading->line, numbers,
-                     numbers > MOST_WIDTH ? "at most 65536 are read" : "the first line has another number of them");
+  if (numbers > MOST_WIDTH) {
+    return error_set(err, ERROR_FILE_CONTENT, "%s:%zu: has %zu numbers; at most %d are read", reading->path,
+                     reading->line, numbers, MOST_WIDTH);
+  }
+  if (numbers != out->width) {
+    return error_set(err, ERROR_FILE_CONTENT, "%s:%zu: numbers on this line: %zu, on the first: %zu", reading->path,
+                     reading->line, numbers, out->width);
   }
   float *vectors = memory_grow(out->vectors, &reading->vectors_capacity, (out->count + 1) * out->width, sizeof *vectors,
                                "word vectors", err);
