@@ -140,7 +140,7 @@ static void append_diagnostic(struct text *out, const struct diagnostic *item) {
   text_printf(out, ": error[%s]: ", error_id(item->code));
   append_clean(out, item->text);
   text_append(out, "\n");
-  if (item->source && item->line > 0) {
+  if (item->source && item->source[0] && item->line > 0) {
     append_source(out, item);
   }
 }

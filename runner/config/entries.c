@@ -137,7 +137,7 @@ bool entry_read(struct reader *reader, const struct entry_list *list, const stru
 void entries_check_labels(struct reader *reader, const struct entry *entries, size_t count, bool of_experiments) {
   for (size_t i = 0; i < count; i++) {
     const struct entry *entry = &entries[i];
-    if (!label_check(reader, entry->label, of_experiments, entry->label_node, entry->path)) {
+    if (entry->unknown || !label_check(reader, entry->label, of_experiments, entry->label_node, entry->path)) {
       continue;
     }
     for (size_t j = 0; j < i; j++) {

@@ -20,6 +20,7 @@ struct entry {
   const struct node *beside; /* mapping of the siblings */
   const char *label;
   const struct node *label_node; /* where the label was written */
+  bool unknown;                  /* nothing of that name: the label is not looked at */
   const char *path;              /* for messages: "schemes.rope"; the same for all points of a sweep */
 };
 

@@ -43,6 +43,7 @@ void experiments_read(struct reader *reader, const struct plan_request *request,
     /* The label itself is read by entry_read; this finds what is wrong with its type. */
     section_free(keys_read(reader, list->siblings, entry->beside, entry->node, entry->path));
     experiment->info = find(reader, request, list, entry);
+    entry->unknown = !experiment->info;
     if (experiment->info) {
       experiment->keys = keys_read(reader, experiment->info->keys, entry->keys, entry->name, entry->path);
     }

@@ -15,6 +15,15 @@ static const struct key_spec *find_spec(const struct key_table *table, const cha
   return NULL;
 }
 
+bool keys_has_unknown(const struct key_table *table, const struct node *mapping) {
+  for (size_t i = 0; mapping->kind == NODE_MAPPING && i < mapping->count; i++) {
+    if (!find_spec(table, mapping->keys[i]->text)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static void report_unknown(struct reader *reader, const struct key_table *table, const struct node *key,
                            const char *path) {
   const char **names = arena_array(&reader->arena, table->count + 1, sizeof *names);
@@ -62,7 +71,7 @@ static void read_key(struct reader *reader, const struct key_spec *spec, const s
     value->line = node->source->argument ? -node->source->argument : node->line;
     value->column = node->column;
   } else if (spec->flags & KEY_REQUIRED) {
-    reader_report(reader, ERROR_CONFIG_MISSING, at, section, "%s is missing: %s; allowed: %s", spec->key, spec->doc,
+    reader_report(reader, ERROR_CONFIG_MISSING, at, section, "%s is missing (%s); allowed: %s", spec->key, spec->doc,
                   key_allowed(reader, spec));
   } else if (!(spec->flags & KEY_OPTIONAL)) {
     good = read_fallback(reader, spec, path, value);

@@ -11,6 +11,9 @@
 struct section *keys_read(struct reader *reader, const struct key_table *table, const struct node *mapping,
                           const struct node *at, const char *path);
 
+/* Whether a mapping has a key that the table does not know: what is missing may be there under a wrong name. */
+bool keys_has_unknown(const struct key_table *table, const struct node *mapping);
+
 /* Read one value. False after a report; *value then owns nothing. */
 bool key_read_value(struct reader *reader, const struct key_spec *spec, const struct node *node, const char *path,
                     struct key_value *value);

@@ -23,6 +23,35 @@ static bool check_count(struct reader *reader, const struct key_spec *spec, cons
   return false;
 }
 
+/* The spec of one element of a list, for its own messages. */
+static struct key_spec element_of(const struct key_spec *spec) {
+  struct key_spec element = *spec;
+  element.flags &= ~(unsigned)(KEY_OR_LIST | KEY_AUTO);
+  switch (spec->type) {
+  case KEY_INT_LIST:
+    element.type = KEY_INT;
+    break;
+  case KEY_REAL_LIST:
+  case KEY_MATRIX:
+  case KEY_TENSOR:
+  case KEY_CHOICE:
+    element.type = KEY_REAL;
+    break;
+  case KEY_CHOICE_LIST:
+    element.type = KEY_CHOICE;
+    break;
+  case KEY_TEXT_LIST:
+    element.type = KEY_TEXT;
+    break;
+  case KEY_PATH_LIST:
+    element.type = KEY_PATH;
+    break;
+  default:
+    break;
+  }
+  return element;
+}
+
 static bool read_words(struct reader *reader, const struct key_spec *spec, const struct node *const *items,
                        const char *const *paths, size_t count, struct key_value *value) {
   struct error err;
@@ -61,7 +90,7 @@ static bool read_choices(struct reader *reader, const struct key_spec *spec, con
 
 static bool read_numbers(struct reader *reader, const struct key_spec *spec, const struct node *const *items,
                          const char *const *paths, size_t count, struct key_value *value) {
-  bool whole = spec->type == KEY_INT || spec->type == KEY_INT_LIST, good = true;
+  bool whole = spec->type == KEY_INT, good = true;
   value->count = count;
   for (size_t i = 0; i < count; i++) {
     struct number number = {0};
@@ -106,9 +135,10 @@ bool key_read_list(struct reader *reader, const struct key_spec *spec, const str
     items[i] = value->is_list ? node->items[i] : node;
     paths[i] = value->is_list ? arena_printf(&reader->arena, "%s[%zu]", path, i) : path;
   }
-  return words                           ? read_words(reader, spec, items, paths, count, value)
-         : spec->type == KEY_CHOICE_LIST ? read_choices(reader, spec, items, paths, count, value)
-                                         : read_numbers(reader, spec, items, paths, count, value);
+  struct key_spec element = element_of(spec);
+  return words                           ? read_words(reader, &element, items, paths, count, value)
+         : spec->type == KEY_CHOICE_LIST ? read_choices(reader, &element, items, paths, count, value)
+                                         : read_numbers(reader, &element, items, paths, count, value);
 }
 
 enum { TENSOR_MAX_RANK = 4 };
@@ -147,7 +177,8 @@ static bool read_level(struct tensor_reader *tensor, const struct node *node, co
   struct reader *reader = tensor->reader;
   if (level == tensor->rank) {
     struct number number;
-    if (!key_read_number(reader, tensor->spec, false, node, path, &number)) {
+    struct key_spec element = element_of(tensor->spec);
+    if (!key_read_number(reader, &element, false, node, path, &number)) {
       return false;
     }
     struct error err;
@@ -191,7 +222,7 @@ bool key_read_tensor(struct reader *reader, const struct key_spec *spec, const s
   }
   if (node->kind != NODE_LIST) {
     const char *what = node_is_null(node)          ? "has no value"
-                       : node->kind == NODE_SCALAR ? arena_printf(&reader->arena, "'%.60s' is not that", node->text)
+                       : node->kind == NODE_SCALAR ? arena_printf(&reader->arena, "'%.60s' names no tensor", node->text)
                                                    : "is a mapping";
     reader_report(reader, ERROR_CONFIG_TYPE, node, path, "%s; allowed: %s", what, key_allowed(reader, spec));
     return false;

@@ -1,3 +1,4 @@
+#include "config/keys_read.h"
 #include "config/plan_parts.h"
 
 #include <string.h>
@@ -19,7 +20,7 @@ static const char *exactly_one(struct reader *reader, const struct section *sect
       count++;
     }
   }
-  if (count == 0) {
+  if (count == 0 && !keys_has_unknown(section->table, node)) {
     reader_report(reader, ERROR_CONFIG_MISSING, node, path, "needs one of %s", all);
   } else if (count > 1) {
     reader_report(reader, ERROR_CONFIG_CONFLICT, node, path, "has %s; only one of %s can be given", given, all);
@@ -59,7 +60,7 @@ static void check_positions(struct reader *reader, const struct section *model, 
     reader_report(reader, ERROR_CONFIG_CONFLICT, node_get(node, "positions"), "model.positions",
                   "start and step, grid and list exclude each other");
   }
-  if (ways == 0) {
+  if (ways == 0 && !keys_has_unknown(positions->table, node_get(node, "positions"))) {
     reader_report(reader, ERROR_CONFIG_MISSING, node_get(node, "positions"), "model.positions",
                   "needs start and step, grid or list");
   }

@@ -55,7 +55,7 @@ static struct node *load_tree(struct loader *loader) {
   reader->folder = arena_printf(&reader->arena, "%s", folder);
   free(folder);
   if (!request->path && !request->text) {
-    struct node start = {.source = source, .line = 1, .column = 1};
+    struct node start = {.source = source, .column = 1};
     return node_new(reader, NODE_MAPPING, &start);
   }
   return tree_parse(reader, source, 0);
@@ -155,9 +155,9 @@ static void make_jobs(struct loader *loader) {
   size_t most;
   if (__builtin_mul_overflow(plan->n_experiments, plan->n_schemes, &most) ||
       __builtin_mul_overflow(most, (size_t)plan->n_seeds, &most) || most > MAX_JOBS) {
-    reader_report(&loader->reader, ERROR_CONFIG_LIMIT, loader->root, NULL,
-                  "%zu experiments x %zu schemes x %llu seeds are more than %d jobs", plan->n_experiments,
-                  plan->n_schemes, (unsigned long long)plan->n_seeds, MAX_JOBS);
+    reader_report_at(&loader->reader, ERROR_CONFIG_LIMIT, loader->root->source, 0, 0,
+                     "experiments x schemes x seeds, %zu x %zu x %llu, are more than %d jobs", plan->n_experiments,
+                     plan->n_schemes, (unsigned long long)plan->n_seeds, MAX_JOBS);
     return;
   }
   plan->jobs = memory_new(most, sizeof *plan->jobs, "jobs", &err);

@@ -131,7 +131,9 @@ static void print_value(struct printer *printer, const struct key_spec *spec, co
 }
 
 static void print_key(struct printer *printer, unsigned indent, const char *key) {
-  text_printf(&printer->text, "%*s%s:", (int)indent, "", key);
+  text_printf(&printer->text, "%*s", (int)indent, "");
+  yaml_write_text(&printer->text, key); /* a key `n` or `on` is a boolean to some readers */
+  text_append(&printer->text, ":");
 }
 
 static bool has_values(const struct section *section) {
@@ -166,6 +168,20 @@ static void print_section(struct printer *printer, const struct section *section
   for (size_t i = 0; i < section->table->count; i++) {
     print_pair(printer, &section->table->keys[i], &section->values[i], indent);
   }
+}
+
+/* The line that an entry starts with. */
+static void print_entry(struct printer *printer, const char *id, bool has_keys) {
+  text_append(&printer->text, "  -");
+  print_key(printer, 1, id);
+  text_append(&printer->text, has_keys ? "\n" : " {}\n");
+}
+
+static void print_label(struct printer *printer, const char *label) {
+  print_key(printer, 4, "label");
+  text_append(&printer->text, " ");
+  yaml_write_text(&printer->text, label);
+  text_append(&printer->text, "\n");
 }
 
 static void print_map(struct printer *printer, const struct position_map *map) {
@@ -205,22 +221,22 @@ static void print_scheme(struct printer *printer, const struct plan_scheme *sche
   for (size_t i = 0; i < scheme->info->n_tensors; i++) {
     any = any || scheme->tensors[i].given;
   }
-  text_printf(&printer->text, "  - %s:%s\n", scheme->info->id, any ? "" : " {}");
+  print_entry(printer, scheme->info->id, any);
   print_section(printer, scheme->params, 6);
   for (size_t i = 0; i < scheme->info->n_tensors; i++) {
     struct key_spec spec = {.key = scheme->info->tensors[i].name, .type = KEY_TENSOR};
     print_pair(printer, &spec, &scheme->tensors[i], 6);
   }
-  text_printf(&printer->text, "    label: %s\n", scheme->label);
+  print_label(printer, scheme->label);
   print_map(printer, &scheme->map);
   print_file(printer, "plugin", scheme->plugin);
   print_file(printer, "weights", scheme->weights);
 }
 
 static void print_experiment(struct printer *printer, const struct plan_experiment *experiment) {
-  text_printf(&printer->text, "  - %s:%s\n", experiment->info->id, has_values(experiment->keys) ? "" : " {}");
+  print_entry(printer, experiment->info->id, has_values(experiment->keys));
   print_section(printer, experiment->keys, 6);
-  text_printf(&printer->text, "    label: %s\n", experiment->label);
+  print_label(printer, experiment->label);
 }
 
 static void print_plan(struct printer *printer, const struct plan *plan, bool with_output) {

@@ -78,7 +78,7 @@ static void read_map(struct reader *reader, const struct section *section, const
       *map = (struct position_map){.kind = value->integer ? POSITION_SHUFFLED : POSITION_AS_IS};
     }
   }
-  if (count != 1) {
+  if (count > 1 || (count == 0 && !keys_has_unknown(section->table, node))) {
     reader_report(reader, count ? ERROR_CONFIG_CONFLICT : ERROR_CONFIG_MISSING, node, path,
                   "needs exactly one of offset, divide, clamp, wrap, shuffled");
   }
@@ -131,7 +131,7 @@ static void read_beside(struct reader *reader, const struct entry *entry, struct
   section_free(beside);
 }
 
-static void read_scheme(struct reader *reader, const struct plan_request *request, const struct entry *entry,
+static void read_scheme(struct reader *reader, const struct plan_request *request, struct entry *entry,
                         struct plan_scheme *scheme) {
   read_beside(reader, entry, scheme);
   const struct node *plugin = node_get(entry->beside, "plugin");
@@ -139,6 +139,7 @@ static void read_scheme(struct reader *reader, const struct plan_request *reques
     return; /* reported */
   }
   scheme->info = find(reader, request, entry, scheme);
+  entry->unknown = !scheme->info;
   struct key_table *table = scheme->info ? whole_table(reader, scheme->info) : NULL;
   struct section *whole = table ? keys_read(reader, table, entry->keys, entry->name, entry->path) : NULL;
   if (whole) {

@@ -72,8 +72,12 @@ bool key_read_number(struct reader *reader, const struct key_spec *spec, bool wh
     return false;
   }
   if (whole && !out->whole) {
-    bool large = out->whole_form || out->real >= 0x1p63 || out->real <= -0x1p63;
-    return large ? report_range(reader, spec, node, path) : report_not_a_number(reader, spec, whole, node, path);
+    if (out->whole_form || out->real >= 0x1p63 || out->real <= -0x1p63) {
+      reader_report(reader, ERROR_CONFIG_RANGE, node, path, "%.60s does not fit into 64 bits; allowed: %s", node->text,
+                    key_allowed(reader, spec));
+      return false;
+    }
+    return report_not_a_number(reader, spec, whole, node, path);
   }
   return (out->real >= spec->min && out->real <= spec->max) || report_range(reader, spec, node, path);
 }

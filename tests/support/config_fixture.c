@@ -75,7 +75,7 @@ static const struct key_spec extrapolation_keys[] = {
      .doc = "lengths",
      .type = KEY_INT_LIST,
      .min = 1,
-     .max = 1e9,
+     .max = INFINITY,
      .fallback = "[128, 256]",
      .list_min = 1},
     {.key = "queries", .doc = "last queries", .type = KEY_INT, .min = 1, .max = 4096, .fallback = "32"},
