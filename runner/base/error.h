@@ -58,6 +58,7 @@
   X(ERROR_INTERNAL, "E0902", 70, "an internal error")
 
 enum error_code {
+  ERROR_IS_SIGNED = -1, /* no code: makes the enum an int on every compiler, as functions return it */
   ERROR_NONE = 0,
 #define X(name, id, exit_code, title) name,
   ERROR_LIST(X)

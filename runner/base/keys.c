@@ -13,7 +13,8 @@ const struct key_value *section_get(const struct section *section, const char *k
       return &section->values[i];
     }
   }
-  assert(!"a key that its table does not have");
+  bool key_is_in_table = false;
+  assert(key_is_in_table);
   return NULL;
 }
 

@@ -121,7 +121,11 @@ static int add_file_row(struct table *table, const char *path, const char *statu
                         struct error *err) {
   int failed = table_text(table, err, "%s", path);
   failed = failed ? failed : table_text(table, err, "%s", status);
-  failed = failed ? failed : table_number_as(table, tensors, err, isnan(tensors) ? "" : "%.0f", tensors);
+  char count[32] = "";
+  if (!isnan(tensors)) {
+    snprintf(count, sizeof count, "%.0f", tensors);
+  }
+  failed = failed ? failed : table_number_as(table, tensors, err, "%s", count);
   return failed ? failed : table_text(table, err, "%s", holds);
 }
 
