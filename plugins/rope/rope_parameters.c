@@ -47,7 +47,7 @@ const pe_param rope_params[ROPE_N_PARAMS] = {
                      .doc = "s: how many times the original length is aimed at",
                      .type = PE_REAL,
                      .flags = PE_PARAM_OPTIONAL,
-                     .min = 1,
+                     .min = 1e-6,
                      .max = INFINITY},
     [ROPE_ORIGINAL_MAX_POSITION_EMBEDDINGS] = {.key = "original_max_position_embeddings",
                                                .doc = "L: length before scaling; without it the training length",
@@ -268,11 +268,21 @@ static pe_status settle_original_length(const pe_shape *shape, const pe_value *v
   return PE_OK;
 }
 
+static void tell(const pe_host *host, const char *sentence) {
+  if (host && PE_HAS(host, pe_host, log)) {
+    host->log(host->ctx, 2, sentence);
+  }
+}
+
 /* factor, or for yarn and longrope the ratio of the two lengths. */
-static pe_status settle_factor(const pe_value *values, rope_scaling *out, pe_error *err) {
+static pe_status settle_factor(const pe_host *host, const pe_value *values, rope_scaling *out, pe_error *err) {
   const pe_value *factor = &values[ROPE_FACTOR];
   const pe_value *maximum = &values[ROPE_MAX_POSITION_EMBEDDINGS];
   out->factor = factor->given ? factor->r : 1;
+  if (out->factor < 1) {
+    tell(host, "rope: a factor below 1 raises frequencies instead of lowering them; its reciprocal is meant if it is a "
+               "frequency scale");
+  }
   if (out->kind != ROPE_SCALING_YARN && out->kind != ROPE_SCALING_LONGROPE) {
     return PE_OK;
   }
@@ -290,18 +300,12 @@ static pe_status settle_factor(const pe_value *values, rope_scaling *out, pe_err
     return pe_fail(err, PE_ERR_PARAM, ROPE_FACTOR, "scaling %s needs factor or max_position_embeddings%s",
                    scalings[out->kind], out->kind == ROPE_SCALING_LONGROPE ? ", or attention_factor" : "");
   }
-  if (out->kind == ROPE_SCALING_YARN && out->factor < 1) {
+  if (out->kind == ROPE_SCALING_YARN && !factor->given && out->factor < 1) {
     return pe_fail(err, PE_ERR_PARAM, ROPE_MAX_POSITION_EMBEDDINGS,
                    "max_position_embeddings %lld is below the original length %.0f: scaling yarn cannot shrink",
                    (long long)maximum->i, out->original_length);
   }
   return PE_OK;
-}
-
-static void tell(const pe_host *host, const char *sentence) {
-  if (host && PE_HAS(host, pe_host, log)) {
-    host->log(host->ctx, 2, sentence);
-  }
 }
 
 static double real_or(const pe_value *value, double absent) {
@@ -386,7 +390,7 @@ pe_status rope_settle(const pe_host *host, const pe_shape *shape, const pe_value
     status = settle_original_length(shape, values, &settled, err);
   }
   if (status == PE_OK) {
-    status = settle_factor(values, &settled, err);
+    status = settle_factor(host, values, &settled, err);
   }
   if (status == PE_OK && settled.kind == ROPE_SCALING_YARN) {
     status = settle_yarn(host, values, &settled, err);

@@ -26,6 +26,7 @@
   X(ERROR_CONFIG_ALIAS, "E0114", 2, "an alias that cannot be followed")                                                \
   X(ERROR_CONFIG_NAME, "E0115", 2, "unknown scheme or experiment")                                                     \
   X(ERROR_OVERRIDE, "E0116", 2, "a command-line setting that cannot be applied")                                       \
+  X(ERROR_CONFIG_JSON, "E0117", 2, "a model's config is not JSON")                                                     \
   X(ERROR_USAGE, "E0201", 2, "wrong use of the command line")                                                          \
   X(ERROR_PLUGIN_NOT_FOUND, "E0301", 3, "the plugin was not found")                                                    \
   X(ERROR_PLUGIN_NOT_A_FILE, "E0302", 3, "the plugin is not a regular file")                                           \

@@ -1,0 +1,170 @@
+/* What data/model-configs/README.md says of each file: the keys that do not change a position, what is to be said, what
+ * is refused and where. Sentences are parts of ours with that meaning. */
+#ifndef MODEL_CONFIG_SENTENCES_H
+#define MODEL_CONFIG_SENTENCES_H
+
+#include <stddef.h>
+
+enum { MOST_KEYS = 8, MOST_WARNINGS = 6, BROKEN_PARTS = 4 };
+
+struct model_sentences {
+  const char *model;
+  const char *unused[MOST_KEYS];       /* named there; ended by NULL */
+  const char *also_unused[MOST_KEYS];  /* not named there: null, mask only, or a width that another key gives */
+  const char *warnings[MOST_WARNINGS]; /* ended by NULL; none: nothing is to be said */
+};
+
+static const struct model_sentences model_sentences[] = {
+    {"llama-2-7b", {"rope_scaling", NULL}, {NULL}, {"rope_theta absent: 10000 taken for model_type llama", NULL}},
+    {"llama-3.1-8b",
+     {NULL},
+     {NULL},
+     {"max_position_embeddings 131072 / original_max_position_embeddings 8192 is 16, factor is 8: factor counts",
+      NULL}},
+    {"llama-4-scout",
+     {"text_config.attention_chunk_size", NULL},
+     {"text_config.hidden_size", "text_config.num_attention_heads", NULL},
+     {"low_freq_factor = high_freq_factor: no blend band, a step at 8192 tokens of wavelength", "is 1280, factor is 16",
+      "12 of 48 layers without rope", "position-dependent temperature: queries of layers without rope",
+      "attn_temperature_tuning is 4 where a boolean is meant (true)", NULL}},
+    {"mistral-7b-v0.3", {"sliding_window", NULL}, {NULL}, {NULL}},
+    {"qwen2.5-7b-yarn",
+     {"sliding_window", "use_sliding_window", "max_window_layers", NULL},
+     {NULL},
+     {"max_position_embeddings 32768 equals the original length: the file does not say the extended length (131072 = "
+      "factor x original)",
+      "static YaRN changes short texts, too", NULL}},
+    {"qwen3-32b-yarn",
+     {"sliding_window", "use_sliding_window", "max_window_layers", NULL},
+     {"hidden_size", "num_attention_heads", NULL},
+     {"max_position_embeddings 40960 / original_max_position_embeddings 32768 is 1.25, factor is 4: factor counts",
+      NULL}},
+    {"deepseek-r1-0528-qwen3-8b",
+     {"rope_scaling.attn_factor", NULL},
+     {"hidden_size", "num_attention_heads", "sliding_window", "use_sliding_window", "max_window_layers", NULL},
+     {"unknown key attn_factor, near attention_factor: not read by Hugging Face",
+      "Hugging Face's attention factor is 1.1386", "vLLM multiplies it in (1.1386 x 0.8782 = 1.0",
+      "two readings, 30 % apart in the logits", NULL}},
+    {"qwen2.5-vl-7b",
+     {"sliding_window", "use_sliding_window", "max_window_layers", NULL},
+     {NULL},
+     {"type mrope is not a scaling: frequencies are plain", "mrope_section sums to 64 = rotary width / 2", NULL}},
+    {"phi-3-vision-128k",
+     {"sliding_window", NULL},
+     {NULL},
+     {"type su read as longrope", "no factor: 131072/4096 = 32 taken for the attention factor",
+      "two tables, switch above 4096 tokens", NULL}},
+    {"phi-4-mini",
+     {"sliding_window", "interpolate_factor", "full_attn_mod", NULL},
+     {NULL},
+     {"no factor: 131072/4096 = 32", "attention factor 1.1902 at every length although the short table is plain",
+      "only the 96 rotated channels: their logits x 1.4167, the other 32 channels x 1", NULL}},
+    {"minicpm-v-4",
+     {"num_attention_heads", NULL},
+     {"hidden_size", NULL},
+     {"32786 is above max_position_embeddings 32768: the switch can never happen", "both lists are the same",
+      "factor 1: attention factor 1", NULL}},
+    {"gemma-2-27b",
+     {"sliding_window", "attn_logit_softcapping", NULL},
+     {"hidden_size", "num_attention_heads", NULL},
+     {"softmax scale is not 1/sqrt(head_dim)", "logits are soft-capped at 50 afterwards", NULL}},
+    {"gemma-3-27b",
+     {"text_config.sliding_window", NULL},
+     {"text_config.hidden_size", "text_config.num_attention_heads", NULL},
+     {"rope_theta absent: 1000000 taken for model_type gemma3_text",
+      "rope_local_base_freq absent: 10000 taken for model_type gemma3_text",
+      "scaling applies to the full_attention layers only", "softmax scale is not 1/sqrt(head_dim)", "0.8729", NULL}},
+    {"gpt-neox-20b", {NULL}, {NULL}, {"old key name rotary_pct", "old key name rotary_emb_base", NULL}},
+    {"gpt-j-6b", {"rotary", NULL}, {NULL}, {"rope_theta absent: 10000 taken", NULL}},
+    {"glm-4-9b-chat",
+     {"original_rope", "apply_query_key_layer_scaling", "multi_query_attention", "multi_query_group_num", NULL},
+     {"hidden_size", "num_attention_heads", NULL},
+     {"rope_ratio read as base 10000 x 500", "partial_rotary_factor absent: 0.5 taken for model_type chatglm",
+      "layout interleaved taken for model_type chatglm", NULL}},
+    {"deepseek-v3",
+     {"v_head_dim", NULL},
+     {"hidden_size", "num_attention_heads", NULL},
+     {"convention of DeepSeek: attention factor 1 (ratio of two magnitudes), softmax scale 192^-0.5 x 1.8739",
+      "\"type\" is the old name of rope_type", "factor 40 is an integer", NULL}},
+    {"gpt-oss-20b",
+     {"initial_context_length", "sliding_window", "layer_types", NULL},
+     {"hidden_size", "num_attention_heads", NULL},
+     {"head_dim 64 although hidden size / heads = 45", NULL}},
+    {"olmo-3.1-32b",
+     {"sliding_window", NULL},
+     {NULL},
+     {"scaling applies to the full_attention layers only", "attention_factor is given and final: 1.2079 = 0.1 ln 8 + 1",
+      NULL}},
+    {"smollm3-3b",
+     {"no_rope_layer_interval", "sliding_window", "use_sliding_window", "max_window_layers", "layer_types", NULL},
+     {"rope_scaling", NULL},
+     {"9 of 36 layers without rope", NULL}},
+    {"granite-3.3-8b",
+     {"embedding_multiplier", "logits_scaling", "residual_multiplier", NULL},
+     {"rope_scaling", NULL},
+     {"softmax scale is not 1/sqrt(head_dim)", "0.0078125", NULL}},
+    {"modernbert-base", {"local_attention", NULL}, {NULL}, {"two bases", "layer i is full when i % 3 = 0", NULL}},
+    {"persimmon-8b",
+     {"rope_scaling", NULL},
+     {NULL},
+     {"partial_rotary_factor absent: 0.5 taken for model_type persimmon", NULL}},
+    {"bloom-560m",
+     {"offset_alibi", NULL},
+     {NULL},
+     {"ALiBi taken for model_type bloom; no length limit in the file", NULL}},
+    {"mpt-7b", {"max_seq_len", NULL}, {"attn_config.softmax_scale", NULL}, {NULL}},
+    {"t5-small",
+     {"n_positions", NULL},
+     {"d_model", NULL},
+     {"softmax scale is not 1/sqrt(head_dim) = 1/sqrt(64): 1, effective multiplier 8",
+      "encoder bidirectional, decoder causal", NULL}},
+};
+enum { N_MODEL_SENTENCES = sizeof model_sentences / sizeof model_sentences[0] };
+
+struct broken_sentences {
+  const char *file;
+  int line, column;                /* of the refusal; 0: it is read, with a warning */
+  const char *parts[BROKEN_PARTS]; /* of the refusal or the warnings; ended by NULL */
+};
+
+static const struct broken_sentences broken_sentences[] = {
+    {"01-type-and-rope-type-differ", 9, 13, {"rope_scaling.type: 'linear' and rope_type 'llama3' differ", NULL}},
+    {"02-no-type", 8, 19, {"rope_scaling: rope_type is missing", "linear, dynamic, yarn", NULL}},
+    {"03-factor-as-text", 10, 15, {"rope_scaling.factor: \"4.0\" is text where a number is meant", NULL}},
+    {"04-factor-below-1",
+     0,
+     0,
+     {"factor 0.25 is below 1", "4 is meant if the value came from a frequency scale", NULL}},
+    {"05-original-missing", 8, 19, {"original_max_position_embeddings is missing: rope_type yarn needs it", NULL}},
+    {"06-original-above-max",
+     0,
+     0,
+     {"original_max_position_embeddings 8192 is above max_position_embeddings 4096: the scaled range is never reached",
+      NULL}},
+    {"07-unknown-type",
+     9,
+     18,
+     {"rope_scaling.rope_type: 'telechat3-yarn' is not known",
+      "default, linear, dynamic, yarn, longrope, llama3, proportional", "near is yarn", NULL}},
+    {"08-factor-list-of-head-width",
+     14,
+     20,
+     {"rope_scaling.long_factor: 64 factors given, 48 wanted: rotary width 96 / 2, because partial_rotary_factor is "
+      "0.75",
+      NULL}},
+    {"09-odd-rotary-width", 7, 28, {"rotary width 25 is odd", NULL}},
+    {"10-both-blocks",
+     12,
+     19,
+     {"rope_parameters gives base 1000000, rope_type default",
+      "rope_scaling gives base 10000, rope_type yarn, factor 4", NULL}},
+    {"11-rope-theta-as-text", 7, 17, {"rope_theta: \"1000000\" is text where a number is meant", NULL}},
+    {"12-betas-swapped", 12, 18, {"beta_fast 1 is below beta_slow 32: are they swapped?", NULL}},
+    {"13-partial-twice",
+     12,
+     30,
+     {"rope_parameters.partial_rotary_factor: 0.25 here and partial_rotary_factor 0.5 at the top differ", NULL}},
+};
+enum { N_BROKEN_SENTENCES = sizeof broken_sentences / sizeof broken_sentences[0] };
+
+#endif
