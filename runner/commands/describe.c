@@ -1,5 +1,6 @@
 /* pe-run describe SCHEME|EXPERIMENT [key=value ...] */
 #include "commands/commands.h"
+#include "commands/describe_model.h"
 #include "commands/session.h"
 #include "commands/words.h"
 #include "config/section_text.h"
@@ -21,9 +22,18 @@ struct arguments {
   unsigned heads, head_dim, d_model;
   double length, train_length;
   const char *plugin;
+  const char *from;
 };
 
-enum { OPTION_HEADS = 0x200, OPTION_HEAD_DIM, OPTION_D_MODEL, OPTION_LENGTH, OPTION_TRAIN_LENGTH, OPTION_PLUGIN };
+enum {
+  OPTION_HEADS = 0x200,
+  OPTION_HEAD_DIM,
+  OPTION_D_MODEL,
+  OPTION_LENGTH,
+  OPTION_TRAIN_LENGTH,
+  OPTION_PLUGIN,
+  OPTION_FROM
+};
 
 static const struct argp_option options[] = {
     {"heads", OPTION_HEADS, "N", 0, "derived values for N heads (default 8)", 1},
@@ -32,6 +42,8 @@ static const struct argp_option options[] = {
     {"length", OPTION_LENGTH, "N", 0, "sequence length (default: the training length)", 1},
     {"train-length", OPTION_TRAIN_LENGTH, "N", 0, "training length (default 512)", 1},
     {"plugin", OPTION_PLUGIN, "FILE", 0, "take the scheme from this file", 1},
+    {"from", OPTION_FROM, "config.json", 0, "what a released model's config does: parameters and shape are read there",
+     1},
     {0}};
 
 static unsigned whole_number(struct argp_state *state, const char *option, const char *text) {
@@ -67,6 +79,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   case OPTION_PLUGIN:
     a->plugin = argument;
     return 0;
+  case OPTION_FROM:
+    a->from = argument;
+    return 0;
   case ARGP_KEY_ARG:
     if (!a->id) {
       a->id = argument;
@@ -77,6 +92,9 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   case ARGP_KEY_END:
     if (!a->id) {
       argp_error(state, "no SCHEME given; `pe-run list` names them");
+    }
+    if (a->from && (a->n_settings || a->plugin)) {
+      argp_error(state, "--from takes everything from the file: no KEY=VALUE and no --plugin beside it");
     }
     return 0;
   default:
@@ -267,7 +285,9 @@ int command_describe(int argc, char **argv) {
   struct session session;
   int code = session_open(&a.session, &session);
   if (!code) {
-    code = describe(&a, &session, &err) ? command_fail(&err) : 0;
+    code = a.from                         ? describe_model(&session, &a.session, a.id, a.from)
+           : describe(&a, &session, &err) ? command_fail(&err)
+                                          : 0;
     session_close(&session);
   }
   free(a.settings);
