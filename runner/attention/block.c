@@ -25,7 +25,7 @@ int block_space_init(struct block_space *space, const struct attention_input *in
                      const struct attention_output *output, size_t block_rows, struct error *err) {
   const char *what = "attention scores";
   *space = (struct block_space){.q = memory_new_3d(block_rows, input->width, 1, sizeof(float), what, err),
-                                .tile = memory_new(block_rows, ROWS_TILE * sizeof(float), what, err),
+                                .tile = memory_new(BLOCK_STRIP, ROWS_TILE * sizeof(float), what, err),
                                 .rows = memory_new(block_rows, sizeof(struct row_state), what, err),
                                 .weight = memory_new(block_rows, sizeof(float), what, err),
                                 .first = memory_new(block_rows, sizeof(float), what, err)};
@@ -88,76 +88,118 @@ static void begin(const struct block *block, const struct block_space *space) {
   }
 }
 
+/* Some rows of the block and some columns. */
+struct tile {
+  size_t r, n_rows; /* rows r .. r + n_rows - 1 of the block */
+  size_t column, n; /* n: a multiple of ROWS_VECTOR */
+};
+
 /* The bias by distance, and -INFINITY where a key is hidden, in a tile where some are. */
-static void finish_edge(const struct block *block, float *tile, size_t column, size_t n, const float *bias) {
+static void finish_edge(const struct block *block, const struct tile *tile, float *scores, const float *bias) {
   const uint8_t *padding = block->input->padding_k;
-  for (size_t r = 0; r < block->n_rows; r++) {
-    float *s = tile + r * ROWS_TILE;
-    size_t seen = seen_by(block, r);
-    size_t n_seen = seen > column ? smaller(seen - column, n) : 0;
+  for (size_t r = 0; r < tile->n_rows; r++) {
+    float *s = scores + r * ROWS_TILE;
+    size_t seen = seen_by(block, tile->r + r);
+    size_t n_seen = seen > tile->column ? smaller(seen - tile->column, tile->n) : 0;
     for (size_t j = 0; bias && j < n_seen; j++) {
       s[j] += *(bias + r - j);
     }
     for (size_t j = 0; padding && j < n_seen; j++) {
-      s[j] = padding[column + j] ? -INFINITY : s[j];
+      s[j] = padding[tile->column + j] ? -INFINITY : s[j];
     }
-    for (size_t j = n_seen; j < n; j++) {
+    for (size_t j = n_seen; j < tile->n; j++) {
       s[j] = -INFINITY;
     }
   }
 }
 
-static void keep_logits(const struct block *block, const float *tile, size_t column, size_t n) {
+static void keep_logits(const struct block *block, const struct tile *tile, const float *scores) {
   const struct attention_input *in = block->input;
-  for (size_t r = 0; r < block->n_rows; r++) {
-    float *logits = block->output->logits + (block->head * in->nq + block->row + r) * in->nk;
-    size_t seen = seen_by(block, r);
-    for (size_t j = 0; j < n && column + j < in->nk; j++) {
-      bool padded = in->padding_k && in->padding_k[column + j];
-      logits[column + j] = column + j < seen && !padded ? tile[r * ROWS_TILE + j] : NAN;
+  for (size_t r = 0; r < tile->n_rows; r++) {
+    float *logits = block->output->logits + (block->head * in->nq + block->row + tile->r + r) * in->nk;
+    size_t seen = seen_by(block, tile->r + r);
+    for (size_t j = tile->column; j < smaller(tile->column + tile->n, seen); j++) {
+      bool padded = in->padding_k && in->padding_k[j];
+      logits[j] = padded ? NAN : scores[r * ROWS_TILE + j - tile->column];
     }
   }
 }
 
-/* Columns column .. column + n - 1 (n a multiple of ROWS_VECTOR) join the rows. */
-static int add_tile(const struct block *block, const struct block_space *space, const struct product *product,
-                    size_t column, size_t n, struct error *err) {
+/* The tile's keys join the rows. */
+static int add_tile(const struct block *block, const struct block_space *space, const struct tile *tile,
+                    const struct product *product, struct error *err) {
   const struct attention_input *in = block->input;
-  float *tile = space->tile;
-  product_run(product, block->panels + column / PRODUCT_PANEL * product_panel_size(in->width), space->q, tile);
+  float *s = space->tile;
+  size_t row = block->row + tile->r, panel_size = product_panel_size(in->width);
+  product_run(product, block->panels + tile->column / PRODUCT_PANEL * panel_size, space->q + tile->r * in->width, s);
   if (in->bias) {
-    size_t n_real = smaller(n, block->n_columns - column);
-    int status =
-        in->bias(in->bias_context, block->head, block->row, block->n_rows, column, n_real, tile, ROWS_TILE, err);
+    size_t n_real = smaller(tile->n, in->nk - tile->column);
+    int status = in->bias(in->bias_context, block->head, row, tile->n_rows, tile->column, n_real, s, ROWS_TILE, err);
     if (status) {
       return status;
     }
   }
   const float *bias = NULL;
   if (in->bias_by_distance) {
-    bias = in->bias_by_distance + block->head * (in->nq + in->nk - 1) + block->row + in->nk - 1 - column;
+    bias = in->bias_by_distance + block->head * (in->nq + in->nk - 1) + row + in->nk - 1 - tile->column;
   }
-  if (in->padding_k || column + n > seen_by(block, 0)) {
-    finish_edge(block, tile, column, n, bias);
+  if (in->padding_k || tile->column + tile->n > seen_by(block, tile->r)) {
+    finish_edge(block, tile, s, bias);
     bias = NULL;
   }
-  struct rows_tile rows = {.s = tile,
-                           .s_stride = ROWS_TILE,
-                           .n_rows = block->n_rows,
-                           .n = n,
-                           .bias = bias,
-                           .e = space->e ? space->e + column : NULL,
-                           .e_stride = space->e_stride,
-                           .ref = space->ref ? space->ref + column / ROWS_TILE : NULL,
-                           .ref_stride = space->ref_stride,
-                           .distance = block->output->mean_distance != NULL,
-                           .distance_of_first = (float)(diagonal_of(block) - (ptrdiff_t)column)};
-  block->kernels->softmax(&rows, space->rows);
-  for (size_t r = 0; column == 0 && r < block->n_rows; r++) {
-    space->first[r] = tile[r * ROWS_TILE];
+  struct rows_tile rows = {
+      .s = s,
+      .s_stride = ROWS_TILE,
+      .n_rows = tile->n_rows,
+      .n = tile->n,
+      .bias = bias,
+      .e = space->e ? space->e + tile->r * space->e_stride + tile->column : NULL,
+      .e_stride = space->e_stride,
+      .ref = space->ref ? space->ref + tile->r * space->ref_stride + tile->column / ROWS_TILE : NULL,
+      .ref_stride = space->ref_stride,
+      .distance = block->output->mean_distance != NULL,
+      .distance_of_first = (float)(diagonal_of(block) + (ptrdiff_t)tile->r - (ptrdiff_t)tile->column)};
+  block->kernels->softmax(&rows, space->rows + tile->r);
+  for (size_t r = 0; tile->column == 0 && r < tile->n_rows; r++) {
+    space->first[tile->r + r] = s[r * ROWS_TILE];
   }
   if (block->output->logits) {
-    keep_logits(block, tile, column, n);
+    keep_logits(block, tile, s);
+  }
+  return 0;
+}
+
+/* Columns of e that the strip with row r fills: what its last row sees, rounded up. */
+static size_t filled_columns(const struct block *block, size_t r) {
+  size_t last = smaller(r / BLOCK_STRIP * BLOCK_STRIP + BLOCK_STRIP, block->n_rows) - 1;
+  return rounded_up(seen_by(block, last), ROWS_VECTOR);
+}
+
+/* All tiles: panel by panel, and each panel strip by strip. Every other block goes from the last panel to the first, so
+ * that it begins with those that the cache still holds from the block before. */
+static int add_tiles(const struct block *block, const struct block_space *space, struct error *err) {
+  size_t width = block->input->width;
+  struct product product = {.n_keys = 0};
+  size_t n_panels = product_panels(block->n_columns);
+  for (size_t i = 0; i < n_panels; i++) {
+    size_t column = (block->backwards ? n_panels - 1 - i : i) * PRODUCT_PANEL;
+    for (size_t r = 0; r < block->n_rows; r += BLOCK_STRIP) {
+      size_t n_filled = filled_columns(block, r);
+      if (column >= n_filled) {
+        continue;
+      }
+      struct tile tile = {.r = r,
+                          .n_rows = smaller(BLOCK_STRIP, block->n_rows - r),
+                          .column = column,
+                          .n = smaller(ROWS_TILE, n_filled - column)};
+      if (tile.n_rows != product.n_rows || tile.n != product.n_keys) {
+        product = product_of_shape(width, tile.n_rows, tile.n);
+      }
+      int status = add_tile(block, space, &tile, &product, err);
+      if (status) {
+        return status;
+      }
+    }
   }
   return 0;
 }
@@ -208,11 +250,11 @@ static void finish_row(const struct block *block, const struct block_space *spac
 /* Tiles that came before the row's reference moved for the last time. */
 static void adjust_to_last_reference(const struct block *block, const struct block_space *space, size_t r) {
   const float *ref = space->ref + r * space->ref_stride;
-  size_t n_columns = rounded_up(block->n_columns, ROWS_VECTOR);
-  for (size_t column = 0; column < n_columns; column += ROWS_TILE) {
+  size_t n_filled = filled_columns(block, r);
+  for (size_t column = 0; column < n_filled; column += ROWS_TILE) {
     float was = ref[column / ROWS_TILE];
     if (was != space->rows[r].ref) {
-      block->kernels->scale(space->e + r * space->e_stride + column, smaller(ROWS_TILE, n_columns - column),
+      block->kernels->scale(space->e + r * space->e_stride + column, smaller(ROWS_TILE, n_filled - column),
                             (float)exp((double)was - (double)space->rows[r].ref));
     }
   }
@@ -256,6 +298,9 @@ static void keep_context(const struct block *block, const struct block_space *sp
   }
 }
 
+/* Distances handed over at a time. */
+enum { MASS_PIECE = 1024 };
+
 static void add_mass(const struct block *block, const struct block_space *space) {
   size_t first = block->output->mass_first_row;
   for (size_t r = 0; r < block->n_rows && block->row + r < first; r++) {
@@ -266,14 +311,22 @@ static void add_mass(const struct block *block, const struct block_space *space)
   if (block->input->causal) {
     n = smaller(n, (size_t)farthest + 1);
   }
-  block->kernels->add_diagonals(space->e, space->e_stride, block->n_rows, space->weight,
-                                block->mass + (block->largest_distance - farthest), n);
+  double *mass = block->mass + (block->largest_distance - farthest);
+  /* Beginning where e was written last. */
+  size_t n_pieces = (n + MASS_PIECE - 1) / MASS_PIECE;
+  for (size_t i = 0; i < n_pieces; i++) {
+    size_t x = (block->backwards ? i : n_pieces - 1 - i) * MASS_PIECE;
+    block->kernels->add_diagonals(space->e + x, space->e_stride, block->n_rows, space->weight, mass + x,
+                                  smaller(MASS_PIECE, n - x));
+  }
 }
 
 static void finish_e(const struct block *block, const struct block_space *space) {
+  size_t end = rounded_up(block->n_columns, ROWS_VECTOR) + ROWS_MARGIN;
   for (size_t r = 0; r < block->n_rows; r++) {
+    size_t n_filled = filled_columns(block, r);
     adjust_to_last_reference(block, space, r);
-    memset(space->e + r * space->e_stride + rounded_up(block->n_columns, ROWS_VECTOR), 0, ROWS_MARGIN * sizeof(float));
+    memset(space->e + r * space->e_stride + n_filled, 0, (end - n_filled) * sizeof(float));
   }
   if (block->output->weights) {
     keep_weights(block, space);
@@ -287,23 +340,16 @@ static void finish_e(const struct block *block, const struct block_space *space)
 }
 
 int block_run(const struct block *block, const struct block_space *space, struct error *err) {
-  size_t n_columns = rounded_up(block->n_columns, ROWS_VECTOR), width = block->input->width;
+  const struct attention_input *in = block->input;
   begin(block, space);
-  struct product product = {.n_keys = 0};
-  for (size_t column = 0; column < n_columns; column += ROWS_TILE) {
-    size_t n = smaller(ROWS_TILE, n_columns - column);
-    if (product.n_keys != n) {
-      product = product_of_shape(width, block->n_rows, n);
-    }
-    int status = add_tile(block, space, &product, column, n, err);
-    if (status) {
-      return status;
-    }
+  int status = add_tiles(block, space, err);
+  if (status) {
+    return status;
   }
   for (size_t r = 0; r < block->n_rows; r++) {
     finish_row(block, space, r);
-    for (size_t j = block->n_columns; block->output->logits && j < block->input->nk; j++) {
-      block->output->logits[(block->head * block->input->nq + block->row + r) * block->input->nk + j] = NAN;
+    for (size_t j = seen_by(block, r); block->output->logits && j < in->nk; j++) {
+      block->output->logits[(block->head * in->nq + block->row + r) * in->nk + j] = NAN;
     }
   }
   if (space->e) {

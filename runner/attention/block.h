@@ -7,10 +7,13 @@
 
 #include <stddef.h>
 
+/* Rows whose scores are made at a time. A panel of keys serves all strips of a block while it is in the cache. */
+enum { BLOCK_STRIP = 16 };
+
 /* Memory lent to one thread; grows with the number of keys alone. */
 struct block_space {
   float *q;    /* [block rows][width], scaled */
-  float *tile; /* [block rows][ROWS_TILE], scores of a column tile */
+  float *tile; /* [BLOCK_STRIP][ROWS_TILE], scores of a column tile */
   struct row_state *rows;
   float *weight; /* [block rows], 1 / sum of e; 0 for empty rows */
   float *first;  /* [block rows], logit of key 0 */
@@ -35,6 +38,7 @@ struct block {
   size_t head;
   size_t row, n_rows; /* query rows row .. row + n_rows - 1 */
   size_t n_columns;   /* keys 0 .. n_columns - 1 are seen by some of them */
+  bool backwards;     /* keys are visited from the last to the first */
   double *mass;       /* NULL: not wanted. Weights are added to mass[largest_distance - (i + nk - nq - j)] */
   ptrdiff_t largest_distance;
 };

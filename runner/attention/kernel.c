@@ -91,6 +91,7 @@ static int run_chunk(void *context, size_t unit, unsigned thread, struct error *
   for (block.row = partition->first_row[chunk]; block.row < end; block.row += block.n_rows) {
     block.n_rows = smaller(partition->block_rows, end - block.row);
     block.n_columns = partition_columns(partition, block.row + block.n_rows);
+    block.backwards = block.row / partition->block_rows % 2 == 1;
     int status = block_run(&block, &run->spaces[thread], err);
     if (status) {
       return status;

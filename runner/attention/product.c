@@ -42,10 +42,8 @@ void product_pack(const float *k, size_t n_keys, size_t width, float *panel) {
   if (n_keys < PRODUCT_PANEL) {
     memset(panel, 0, product_panel_size(width) * sizeof *panel);
   }
-  for (size_t j = 0; j < n_keys; j++) {
-    for (size_t channel = 0; channel < width; channel++) {
-      panel[channel * PRODUCT_PANEL + j] = k[j * width + channel];
-    }
+  if (n_keys > 0) {
+    cblas_somatcopy(CblasRowMajor, CblasTrans, (int)n_keys, (int)width, 1.0f, k, (int)width, panel, PRODUCT_PANEL);
   }
 }
 

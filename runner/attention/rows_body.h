@@ -13,6 +13,12 @@
 
 #include <math.h>
 
+#ifdef __clang__
+#define ROWS_UNROLL _Pragma("unroll")
+#else
+#define ROWS_UNROLL _Pragma("GCC unroll 8")
+#endif
+
 /* exp(x) = 2^n exp(r), |r| <= ln(2) / 2: n by adding and subtracting 1.5 * 2^23, r by Cody and Waite's two-step
  * reduction (n times the first part of ln 2 is exact), exp(r) by the polynomial of degree 6 with the smallest relative
  * error among those that begin 1 + r: 3.1e-9. x in -110 .. 90; below -104 the result is 0. */
@@ -75,6 +81,7 @@ static __attribute__((noinline)) void raise_reference(struct row_state *row, con
 static ROWS_TARGET inline __attribute__((always_inline)) void
 softmax_row(struct row_state *row, float *s, size_t n, const float *bias, float *e, bool distance, float first) {
   vec top = vec_set(-INFINITY);
+  ROWS_UNROLL
   for (size_t j = 0; j < n; j += LANES) {
     vec v = vec_load(s + j);
     if (bias) {
@@ -90,6 +97,7 @@ softmax_row(struct row_state *row, float *s, size_t n, const float *bias, float 
     raise_reference(row, lanes);
   }
   vec ref = vec_set(row->ref), sum = vec_set(0.0f), below = sum, far = sum, away = vec_sub(vec_set(first), vec_iota());
+  ROWS_UNROLL
   for (size_t j = 0; j < n; j += LANES) {
     vec t = vec_max(vec_set(LOWEST), vec_sub(vec_load(s + j), ref));
     vec x = exponential_of(t);
@@ -111,9 +119,9 @@ softmax_row(struct row_state *row, float *s, size_t n, const float *bias, float 
 }
 
 static ROWS_TARGET inline __attribute__((always_inline)) void
-softmax_rows(const struct rows_tile *tile, struct row_state *rows, bool bias, bool keep, bool distance) {
+softmax_rows(const struct rows_tile *tile, struct row_state *rows, size_t n, bool bias, bool keep, bool distance) {
   for (size_t r = 0; r < tile->n_rows; r++) {
-    softmax_row(&rows[r], tile->s + r * tile->s_stride, tile->n, bias ? tile->bias + r : NULL,
+    softmax_row(&rows[r], tile->s + r * tile->s_stride, n, bias ? tile->bias + r : NULL,
                 keep ? tile->e + r * tile->e_stride : NULL, distance, tile->distance_of_first + (float)r);
     if (keep) {
       tile->ref[r * tile->ref_stride] = rows[r].ref;
@@ -121,26 +129,19 @@ softmax_rows(const struct rows_tile *tile, struct row_state *rows, bool bias, bo
   }
 }
 
+/* Full tiles make up nearly all of the work: their loops are unrolled, for each combination of what is common. */
 static ROWS_TARGET void softmax(const struct rows_tile *tile, struct row_state *rows) {
-  if (tile->distance) {
-    /* Asked for beside much else: not worth copies of its own. */
-    for (size_t r = 0; r < tile->n_rows; r++) {
-      softmax_row(&rows[r], tile->s + r * tile->s_stride, tile->n, tile->bias ? tile->bias + r : NULL,
-                  tile->e ? tile->e + r * tile->e_stride : NULL, true, tile->distance_of_first + (float)r);
-      if (tile->e) {
-        tile->ref[r * tile->ref_stride] = rows[r].ref;
-      }
-    }
-  } else if (tile->e) {
-    if (tile->bias) {
-      softmax_rows(tile, rows, true, true, false);
-    } else {
-      softmax_rows(tile, rows, false, true, false);
-    }
-  } else if (tile->bias) {
-    softmax_rows(tile, rows, true, false, false);
+  bool bias = tile->bias, keep = tile->e;
+  if (tile->n < ROWS_TILE || tile->distance) {
+    softmax_rows(tile, rows, tile->n, bias, keep, tile->distance);
+  } else if (bias && keep) {
+    softmax_rows(tile, rows, ROWS_TILE, true, true, false);
+  } else if (bias) {
+    softmax_rows(tile, rows, ROWS_TILE, true, false, false);
+  } else if (keep) {
+    softmax_rows(tile, rows, ROWS_TILE, false, true, false);
   } else {
-    softmax_rows(tile, rows, false, false, false);
+    softmax_rows(tile, rows, ROWS_TILE, false, false, false);
   }
 }
 
