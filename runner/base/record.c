@@ -41,6 +41,16 @@ static void tensor_free(struct tensor *tensor) {
   attributes_free(&tensor->attributes);
 }
 
+struct axis_spec axis_spec_of(const struct axis *axis) {
+  return (struct axis_spec){.name = axis->name,
+                            .length = axis->length,
+                            .values = axis->values,
+                            .real = axis->real,
+                            .log_values = axis->log_values,
+                            .long_name = axis->long_name,
+                            .units = axis->units};
+}
+
 static int axis_init(struct axis *axis, const struct axis_spec *spec, struct error *err) {
   assert(record_name_is_well_formed(spec->name));
   snprintf(axis->name, sizeof axis->name, "%s", spec->name);

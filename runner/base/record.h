@@ -90,6 +90,9 @@ struct axis_spec {
   const char *units;     /* may be NULL: "1" */
 };
 
+/* The spec of an axis like `axis`; it points into it. */
+struct axis_spec axis_spec_of(const struct axis *axis);
+
 struct tensor_spec {
   const char *name;
   enum element element;

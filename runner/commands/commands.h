@@ -19,6 +19,8 @@ int command_run(int argc, char **argv);
 int command_plan(int argc, char **argv);
 int command_list(int argc, char **argv);
 int command_describe(int argc, char **argv);
+int command_show(int argc, char **argv);
+int command_diff(int argc, char **argv);
 
 /* What the environment says, read once by main.c. */
 struct command_environment {

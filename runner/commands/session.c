@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "commands/commands.h"
+#include "commands/output.h"
 #include "experiments/experiment.h"
 
 #include <stdio.h>
@@ -18,7 +19,6 @@ static const struct argp_option session_options[] = {
 
 static error_t parse_session(int key, char *argument, struct argp_state *state) {
   struct session_options *options = state->input;
-  static const char *const formats[] = {"table", "json", "csv", "md"};
   switch (key) {
   case OPTION_PLUGIN_DIR:
     if (options->n_plugin_directories == MOST_PLUGIN_DIRECTORIES) {
@@ -30,13 +30,7 @@ static error_t parse_session(int key, char *argument, struct argp_state *state) 
     options->trust_plugin_directories = 1;
     return 0;
   case OPTION_FORMAT:
-    for (int i = 0; i < 4; i++) {
-      if (!strcmp(argument, formats[i])) {
-        options->format = (enum table_format)i;
-        return 0;
-      }
-    }
-    argp_error(state, "--format: '%s' is not one of table, json, csv, md", argument);
+    options->format = output_format(argument, state);
     return 0;
   default:
     return ARGP_ERR_UNKNOWN;
@@ -163,7 +157,5 @@ struct plan *session_plan(struct session *session, const char *path, const char 
 }
 
 struct table_style session_style(const struct session_options *options) {
-  return (struct table_style){.format = options->format,
-                              .width = command_environment.width,
-                              .color = command_environment.width > 0 && !command_environment.no_color};
+  return output_style(options->format);
 }

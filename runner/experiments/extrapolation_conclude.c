@@ -187,12 +187,7 @@ struct groups {
 static int add_group(struct record *group, const struct plan_scheme *scheme, const struct record *record,
                      const struct axis *from, const double *values, const char *what, const char *units,
                      struct error *err) {
-  struct axis_spec axis = {.name = from->name,
-                           .length = from->length,
-                           .values = from->values,
-                           .real = from->real,
-                           .long_name = from->long_name,
-                           .units = from->units};
+  struct axis_spec axis = axis_spec_of(from);
   return comparison_add(group, scheme, record, &axis, values, what, units, err);
 }
 

@@ -251,6 +251,7 @@ static int add_tensors(struct lengths *l, struct record *record, struct error *e
   struct axis_spec length = {.name = "length",
                              .length = l->e->n_lengths,
                              .values = l->e->lengths,
+                             .log_values = true,
                              .long_name = "sequence length",
                              .units = "tokens"};
   struct axis_spec text = {.name = "text", .length = model->n_texts};

@@ -160,6 +160,7 @@ static int measure_shifts(const struct experiment_context *context, const float 
                            .length = shifts->count,
                            .values = shifts->list,
                            .real = true,
+                           .log_values = true,
                            .long_name = "shift of all positions",
                            .units = "tokens"};
   struct tensor *error_tensor =
@@ -319,12 +320,7 @@ static int conclude_row(const struct plan_scheme *scheme, const struct record *r
   status = status ? status : table_text(rows, err, "%s", verdict(&s, n_shifts));
   const struct tensor *tensor = record_find(record, "shift_error");
   const struct axis *shift = &tensor->axis[tensor->rank - 1];
-  struct axis_spec axis = {.name = "shift",
-                           .length = shift->length,
-                           .values = shift->values,
-                           .real = true,
-                           .long_name = shift->long_name,
-                           .units = shift->units};
+  struct axis_spec axis = axis_spec_of(shift);
   status = status ? status : comparison_add(comparison, scheme, record, &axis, shift_error, "shift error", "1", err);
   free(shift_error);
   return status;

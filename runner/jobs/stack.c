@@ -70,13 +70,7 @@ static int add_tensor(const struct record *const *parts, size_t count, const str
     spec.axis[0] = (struct axis_spec){.name = "seed", .length = count, .values = seeds};
   }
   for (unsigned i = 0; i < tensor->rank; i++) {
-    const struct axis *axis = &tensor->axis[i];
-    spec.axis[i + (stack ? 1 : 0)] = (struct axis_spec){.name = axis->name,
-                                                        .length = axis->length,
-                                                        .values = axis->values,
-                                                        .real = axis->real,
-                                                        .long_name = axis->long_name,
-                                                        .units = axis->units};
+    spec.axis[i + (stack ? 1 : 0)] = axis_spec_of(&tensor->axis[i]);
   }
   struct tensor *added = record_add(out, &spec, err);
   if (!added) {

@@ -2,10 +2,10 @@
 #include "results/record_group.h"
 #include "results/show_results.h"
 
-#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { CURVE_LINES = 22, MOST_CURVES = 12 };
+enum { CURVE_LINES = 22, CURVE_COLUMNS = 110, MOST_CURVES = 12 };
 
 static bool has_a_positive_value(const struct tensor *tensor) {
   for (size_t i = 0; i < tensor->count; i++) {
@@ -40,18 +40,41 @@ static size_t choose(const struct record *record, const struct tensor *tensor, c
   return count;
 }
 
+/* gnuplot leaves room above and beside what it draws. */
+static char *without_margins(char *curves, struct error *err) {
+  struct text out = {0};
+  for (char *line = curves; *line;) {
+    size_t length = strcspn(line, "\n"), kept = length;
+    while (kept && strchr(" \f", line[kept - 1])) {
+      kept--;
+    }
+    text_append_bytes(&out, line, kept);
+    text_append(&out, kept || out.length ? "\n" : "");
+    line += length + (line[length] == '\n');
+  }
+  while (out.length > 1 && out.data[out.length - 1] == '\n' && out.data[out.length - 2] == '\n') {
+    out.length--;
+  }
+  if (out.data) {
+    out.data[out.length] = '\0';
+  }
+  free(curves);
+  return text_take(&out, err);
+}
+
 char *show_curves(const struct record *record, const struct tensor *tensor, int width, struct error *err) {
   const struct tensor *chosen[MOST_CURVES];
   size_t count = choose(record, tensor, chosen);
   const struct axis *axis = &tensor->axis[0];
   struct text script = {0};
-  text_printf(&script, "set encoding utf8\nset terminal dumb noenhanced size %d,%d\n", width, CURVE_LINES);
+  text_printf(&script, "set encoding utf8\nset terminal dumb noenhanced size %d,%d\n",
+              width < CURVE_COLUMNS ? width : CURVE_COLUMNS, CURVE_LINES);
   text_append(&script, count > 1 ? "set key outside right top\n" : "unset key\n");
   text_append(&script, "set title ");
   gnuplot_quote(&script, count > 1 || !tensor->long_name[0] ? record->title : tensor->long_name);
   text_append(&script, "\nset xlabel ");
   gnuplot_quote(&script, axis->long_name[0] ? axis->long_name : axis->name);
-  text_append(&script, axis->log_values ? "\nset logscale x 2\n" : "\n");
+  text_append(&script, axis_is_logarithmic(axis) ? "\nset logscale x 2\n" : "\n");
   if (tensor->log_values && has_a_positive_value(tensor)) {
     text_append(&script, "set logscale y\n");
   }
@@ -66,5 +89,5 @@ char *show_curves(const struct record *record, const struct tensor *tensor, int 
   size_t length;
   char *curves = gnuplot_run(&script, &length, err);
   text_free(&script);
-  return curves;
+  return curves ? without_margins(curves, err) : NULL;
 }

@@ -65,12 +65,11 @@ static int add_columns(struct table *table, const struct column *columns, size_t
   return 0;
 }
 
-static int add_tensor_row(const struct record *record, const struct tensor *tensor, struct table *table,
-                          struct error *err) {
+static int add_tensor_row(const struct tensor *tensor, struct table *table, struct error *err) {
   struct range range = range_of(tensor);
   char *axes = axes_in_words(tensor, err);
   int failed = axes ? 0 : (int)err->code;
-  failed = failed ? failed : table_text(table, err, "%s/%s/%s", record->experiment, record->label, tensor->name);
+  failed = failed ? failed : table_text(table, err, "%s", tensor->name);
   failed = failed ? failed : table_text(table, err, "%s", axes);
   failed = failed ? failed : table_text(table, err, "%s", element_names[tensor->element]);
   failed = failed ? failed : table_number(table, range.smallest, err);
@@ -82,37 +81,44 @@ static int add_tensor_row(const struct record *record, const struct tensor *tens
 }
 
 static int add_tensor_columns(struct table *table, struct error *err) {
-  static const struct column columns[] = {{"path", "path", LEFT},        {"axes", "axes", PROSE},
+  static const struct column columns[] = {{"tensor", "tensor", LEFT},    {"axes", "axes", PROSE},
                                           {"type", "type", LEFT},        {"smallest", "smallest", RIGHT},
                                           {"largest", "largest", RIGHT}, {"missing", "missing", RIGHT},
                                           {"meaning", "meaning", PROSE}};
   return add_columns(table, columns, sizeof columns / sizeof *columns, err);
 }
 
-static int add_record_rows(const struct record *record, struct table *table, struct error *err) {
-  for (size_t i = 0; i < record->count; i++) {
-    if (add_tensor_row(record, &record->tensors[i], table, err)) {
-      return err->code;
-    }
-  }
-  if (!record->count) {
-    return table_note(table, err, "%s/%s: %s%s%s", record->experiment, record->label,
-                      record_status_name(record->status), record->error.text[0] ? ": " : "", record->error.text);
-  }
-  return 0;
+static int note_reason(const struct record *record, struct table *table, struct error *err) {
+  return record->count
+             ? 0
+             : table_note(table, err, "%s/%s: %s%s%s", record->experiment, record->label,
+                          record_status_name(record->status), record->error.text[0] ? ": " : "", record->error.text);
 }
 
 int show_record(const struct record *record, struct table *table, struct error *err) {
-  int failed = table_title(table, err, "%s", record->title[0] ? record->title : record->label);
+  char named[3 * RECORD_NAME];
+  snprintf(named, sizeof named, "%s: %s", record->experiment, record->label);
+  bool own_title = record->title[0] && strcmp(record->title, named) != 0;
+  int failed = table_title(table, err, "%s/%s%s%s", record->experiment, record->label, own_title ? ": " : "",
+                           own_title ? record->title : "");
   failed = failed ? failed : add_tensor_columns(table, err);
-  return failed ? failed : add_record_rows(record, table, err);
+  for (size_t i = 0; !failed && i < record->count; i++) {
+    failed = add_tensor_row(&record->tensors[i], table, err);
+  }
+  return failed ? failed : note_reason(record, table, err);
 }
 
 int show_experiment(const struct results_experiment *experiment, struct table *table, struct error *err) {
   int failed = table_title(table, err, "%s: %s", experiment->label, experiment->title ? experiment->title : "");
+  failed = failed ? failed : table_column(table, "record", "record", false, false, err);
   failed = failed ? failed : add_tensor_columns(table, err);
-  for (size_t i = 0; !failed && i < experiment->count; i++) {
-    failed = add_record_rows(experiment->records[i], table, err);
+  for (size_t r = 0; !failed && r < experiment->count; r++) {
+    const struct record *record = experiment->records[r];
+    for (size_t i = 0; !failed && i < record->count; i++) {
+      failed = table_text(table, err, "%s", record->label);
+      failed = failed ? failed : add_tensor_row(&record->tensors[i], table, err);
+    }
+    failed = failed ? failed : note_reason(record, table, err);
   }
   return failed;
 }
@@ -271,6 +277,28 @@ static int add_values_columns(const struct tensor *tensor, struct table *table, 
   return table_column(table, tensor->name, tensor->name, true, false, err);
 }
 
+/* The word for a value of a tensor of flags, in `word`; false where it has none. */
+static bool flag_word(const struct tensor *tensor, double value, char *word, size_t size) {
+  const struct attribute *meanings = attributes_find(&tensor->attributes, "flag_meanings");
+  if (tensor->element != ELEMENT_U8 || !meanings || meanings->kind != ATTRIBUTE_TEXT) {
+    return false;
+  }
+  const char *start = meanings->text;
+  for (double i = 0; i < value && *start; i++) {
+    start += strcspn(start, " ");
+    start += *start == ' ';
+  }
+  snprintf(word, size, "%.*s", (int)strcspn(start, " "), start);
+  return word[0] != '\0';
+}
+
+static int add_value(struct table *table, const struct tensor *tensor, size_t index, struct error *err) {
+  double value = tensor_value(tensor, index);
+  char word[RECORD_NAME];
+  return flag_word(tensor, value, word, sizeof word) ? table_number_as(table, value, err, "%s", word)
+                                                     : table_number(table, value, err);
+}
+
 int show_values(const struct record *record, const struct tensor *tensor, struct table *table, struct error *err) {
   int failed =
       table_title(table, err, "%s/%s/%s: %s", record->experiment, record->label, tensor->name, tensor->long_name);
@@ -281,7 +309,7 @@ int show_values(const struct record *record, const struct tensor *tensor, struct
       stride /= tensor->axis[a].length;
       failed = table_number(table, axis_value(&tensor->axis[a], i / stride % tensor->axis[a].length), err);
     }
-    failed = failed ? failed : table_number(table, tensor_value(tensor, i), err);
+    failed = failed ? failed : add_value(table, tensor, i, err);
   }
   return failed;
 }
@@ -299,7 +327,7 @@ int show_grid(const struct record *record, const struct tensor *tensor, struct t
   for (size_t r = 0; !failed && r < down->length; r++) {
     failed = table_number(table, axis_value(down, r), err);
     for (size_t c = 0; !failed && c < right->length; c++) {
-      failed = table_number(table, tensor_value(tensor, r * right->length + c), err);
+      failed = add_value(table, tensor, r * right->length + c, err);
     }
   }
   return failed;

@@ -11,10 +11,11 @@
 /* The experiments, their records and the texts of a file: path, status, what it holds. */
 int show_file(const struct results_file *file, struct table *table, struct error *err);
 
-/* The tensors of all records of one experiment. */
+/* The tensors of all records of one experiment: record, name, axes, type, smallest and largest value, how many are not
+ * numbers. */
 int show_experiment(const struct results_experiment *experiment, struct table *table, struct error *err);
 
-/* The tensors of one record: axes, type, smallest and largest value, how many are not numbers. */
+/* The same of one record. */
 int show_record(const struct record *record, struct table *table, struct error *err);
 
 /* A record's attributes and, where it failed, the reason. */

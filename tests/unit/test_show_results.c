@@ -55,12 +55,12 @@ static void test_record_and_tensor(void **state) {
   sample_results_make(&sample, "Title");
   assert_int_equal(show_record(&sample.records[0], &table, &err), 0);
   assert_table(&table, TABLE_CSV,
-               "# Title\n"
-               "path,axes,type,smallest,largest,missing,meaning\n"
-               "extrapolation/rope/defined,length 4,uint8,0,1,0,defined\n"
-               "extrapolation/rope/mass_beyond,\"length 4, head 2\",float64,0,0.75,1,attention mass beyond L\n"
-               "extrapolation/rope/samples,length 4,int64,0,1099511627776,0,samples\n"
-               "extrapolation/rope/noise_floor,a single value,float64,1e-07,1e-07,0,noise_floor\n");
+               "# extrapolation/rope: Title\n"
+               "tensor,axes,type,smallest,largest,missing,meaning\n"
+               "defined,length 4,uint8,0,1,0,defined\n"
+               "mass_beyond,\"length 4, head 2\",float64,0,0.75,1,attention mass beyond L\n"
+               "samples,length 4,int64,0,1099511627776,0,samples\n"
+               "noise_floor,a single value,float64,1e-07,1e-07,0,noise_floor\n");
   assert_int_equal(show_attributes(&sample.records[1], &table, &err), 0);
   assert_table(&table, TABLE_CSV,
                "# extrapolation/broken\n"

@@ -1,0 +1,57 @@
+# Results from the command line: run, show, diff.
+. "$SOURCE/tests/cli/checks.sh"
+
+config=$SOURCE/configs/worked_example.yaml
+"$PE_RUN" "$config" -q output=a.h5 >/dev/null
+"$PE_RUN" "$config" -q output=sub/folder/b.h5 >/dev/null
+
+# The same config twice: the same bytes, whatever the path.
+cmp a.h5 sub/folder/b.h5
+
+expect_code 0 "$PE_RUN" diff a.h5 sub/folder/b.h5
+expect_output "equal: "
+
+# Another word, another result: named, with where the plan differs.
+"$PE_RUN" "$config" -q output=c.h5 'model.matrix.x=[[1,0],[0,1],[1,2]]' >/dev/null
+expect_code 1 "$PE_RUN" diff a.h5 c.h5
+expect_output "equivariance/none/deviation"
+expect_output "run/plan"
+expect_code 0 "$PE_RUN" diff a.h5 c.h5 --tolerance 100
+expect_code 1 "$PE_RUN" diff a.h5 c.h5 --format json
+if command -v python3 >/dev/null; then
+  python3 -c 'import json, sys; d = json.JSONDecoder(); t = sys.stdin.read(); n = d.raw_decode(t)[1]; json.loads(t[n:])' <output
+fi
+expect_code 2 "$PE_RUN" diff a.h5
+expect_code 2 "$PE_RUN" diff a.h5 c.h5 --tolerance nan
+expect_code 4 "$PE_RUN" diff a.h5 missing.h5
+expect_output "missing.h5"
+expect_code 4 "$PE_RUN" diff a.h5 "$config"
+
+# The tree, a record, a tensor, a text.
+expect_code 0 "$PE_RUN" show a.h5
+expect_output "equivariance/none"
+expect_code 0 "$PE_RUN" show a.h5 /equivariance/none/
+expect_output "deviation"
+expect_code 0 "$PE_RUN" show a.h5 equivariance/none/attention_weights --format csv
+expect_output "0.4223"
+expect_code 0 "$PE_RUN" show a.h5 run/plan
+expect_output "seed:"
+expect_code 2 "$PE_RUN" show a.h5 equivariance/nome
+expect_output "did you mean 'none'"
+expect_code 2 "$PE_RUN" show a.h5 a/b/c/d
+expect_code 2 "$PE_RUN" show a.h5 --format xml
+expect_code 4 "$PE_RUN" show missing.h5
+expect_code 4 "$PE_RUN" show "$SOURCE/tests/golden/data/rope.h5"
+expect_output "not one that pe-run wrote"
+expect_code 0 "$PE_RUN" show --help
+expect_output "RESULTS"
+
+# What cannot be written is said before the work, and nothing is left behind.
+mkdir -p folder
+expect_code 4 "$PE_RUN" "$config" -q output=folder
+expect_output "'folder' cannot be written: it is a folder"
+expect_code 4 "$PE_RUN" "$config" -q output=/dev/null
+expect_output "not a regular file"
+expect_code 4 "$PE_RUN" "$config" -q output=a.h5/b.h5
+expect_output "Not a directory"
+test -z "$(find . -name '.*.tmp')"

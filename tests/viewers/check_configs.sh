@@ -1,0 +1,8 @@
+#!/bin/sh
+# check_configs.sh PE_RUN PYTHON CHECK_VIEWERS CONFIGS FOLDER: run every config and open its results everywhere.
+set -e
+"$2" -c 'import h5py, netCDF4, xarray' 2>/dev/null || exit 77
+for config in "$4"/*.yaml; do
+  "$1" "$config" --quiet output="$5/$(basename "$config" .yaml).h5" >/dev/null
+done
+exec "$2" "$3" "$5"/*.h5
