@@ -13,8 +13,7 @@ const struct key_value *section_get(const struct section *section, const char *k
       return &section->values[i];
     }
   }
-  bool key_is_in_table = false;
-  assert(key_is_in_table);
+  assert(false && "the table has no such key");
   return NULL;
 }
 

@@ -144,7 +144,9 @@ int attend(const struct experiment_context *context, const struct instance *sche
 float *attention_weights(const struct experiment_context *context, const struct instance *scheme,
                          const struct sequence *sequence, size_t first_query, bool causal, struct error *err) {
   struct encoded encoded;
-  if (encode_sequence(context, scheme, sequence, &encoded, err)) {
+  struct sequence keys_alone = *sequence;
+  keys_alone.without_values = true;
+  if (encode_sequence(context, scheme, &keys_alone, &encoded, err)) {
     return NULL;
   }
   float *weights =

@@ -36,12 +36,41 @@ static int gather_padding(const struct text_tokens *text, const size_t *index, s
   return 0;
 }
 
+/* out [heads][n][width] = rows index[0..n) of kept [heads][count][width]. */
+static void gather_rows(const float *kept, size_t heads, size_t count, size_t width, const size_t *index, size_t n,
+                        float *out) {
+  for (size_t head = 0; head < heads; head++) {
+    for (size_t i = 0; i < n; i++) {
+      memcpy(out + (head * n + i) * width, kept + (head * count + index[i] % count) * width, width * sizeof *out);
+    }
+  }
+}
+
+/* Projections that positions do not reach were made before, if anybody kept them. */
+static const struct projected_text *kept_projections(const struct experiment_context *context,
+                                                     const struct instance *scheme, size_t text) {
+  if (!context->projections || (instance_sites(scheme) & PE_SITE_EMBED) || !context->projections->texts[text].q) {
+    return NULL;
+  }
+  return &context->projections->texts[text];
+}
+
 static int project(const struct experiment_context *context, const struct instance *scheme,
                    const struct sequence *sequence, const size_t *index, struct encoded *e, float *q, float *k,
                    struct error *err) {
   const struct model *model = context->model;
   if (model->d_model == 0) {
     return model_given_qk(model, sequence->text, index, e->n, q, k, e->v, err);
+  }
+  const struct projected_text *kept = kept_projections(context, scheme, sequence->text);
+  if (kept) {
+    size_t count = model->texts[sequence->text].count;
+    gather_rows(kept->q, e->n_heads, count, model->head_dim, index, e->n, q);
+    gather_rows(kept->k, e->n_kv_heads, count, model->head_dim, index, e->n, k);
+    if (e->v) {
+      gather_rows(kept->v, e->n_kv_heads, count, e->value_width, index, e->n, e->v);
+    }
+    return 0;
   }
   e->x = memory_new(e->n, model->d_model * sizeof *e->x, "embeddings", err);
   if (!e->x) {
@@ -79,7 +108,7 @@ static int encode_rows(const struct experiment_context *context, const struct in
   float *q = e->mapped ? memory_new_3d(e->n_heads, e->n, model->head_dim, sizeof *q, "queries", err) : NULL;
   float *k = q ? memory_new_3d(e->n_kv_heads, e->n, model->head_dim, sizeof *k, "keys", err) : NULL;
   int status = k ? 0 : (int)err->code;
-  if (!status && e->value_width) {
+  if (!status && e->value_width && !sequence->without_values) {
     e->v = memory_new_3d(e->n_kv_heads, e->n, e->value_width, sizeof *e->v, "values", err);
     status = e->v ? 0 : (int)err->code;
   }
@@ -100,6 +129,53 @@ static int encode_rows(const struct experiment_context *context, const struct in
   free(q);
   free(k);
   return status;
+}
+
+static int project_text(const struct experiment_context *context, size_t text, struct projected_text *out,
+                        struct error *err) {
+  const struct model *model = context->model;
+  size_t n = model->texts[text].count;
+  size_t *index = memory_new(n, sizeof *index, "token index", err);
+  float *x = index ? memory_new(n, model->d_model * sizeof *x, "embeddings", err) : NULL;
+  out->q = x ? memory_new_3d(model->n_heads, n, model->head_dim, sizeof *out->q, "queries", err) : NULL;
+  out->k = out->q ? memory_new_3d(model->n_kv_heads, n, model->head_dim, sizeof *out->k, "keys", err) : NULL;
+  int status = out->k ? 0 : (int)err->code;
+  if (!status && model->value_dim) {
+    out->v = memory_new_3d(model->n_kv_heads, n, model->value_dim, sizeof *out->v, "values", err);
+    status = out->v ? 0 : (int)err->code;
+  }
+  for (size_t i = 0; !status && i < n; i++) {
+    index[i] = i;
+  }
+  status = status ? status : model_content(model, text, index, n, x, err);
+  status = status ? status : model_project(model, x, n, out->q, out->k, out->v, context->pool, err);
+  free(index);
+  free(x);
+  return status;
+}
+
+int encode_prepare(const struct experiment_context *context, struct projections *projections, struct error *err) {
+  const struct model *model = context->model;
+  *projections = (struct projections){.n_texts = model->n_texts};
+  projections->texts = memory_new(model->n_texts, sizeof *projections->texts, "projections", err);
+  int status = projections->texts ? 0 : (int)err->code;
+  for (size_t text = 0; !status && !model->endless && model->d_model && text < model->n_texts; text++) {
+    status = project_text(context, text, &projections->texts[text], err);
+  }
+  if (status) {
+    projections_free(projections);
+  }
+  return status;
+}
+
+void projections_free(struct projections *projections) {
+  for (size_t text = 0; projections->texts && text < projections->n_texts; text++) {
+    free(projections->texts[text].q);
+    free(projections->texts[text].k);
+    free(projections->texts[text].v);
+  }
+  free(projections->texts);
+  *projections = (struct projections){0};
 }
 
 int encode_sequence(const struct experiment_context *context, const struct instance *scheme,

@@ -11,6 +11,8 @@
 #include "host/instance.h"
 #include "input/model.h"
 
+struct projections;
+
 /* What the scheme of a job is to the model. */
 enum scheme_role {
   ROLE_CONTROL,    /* `none` */
@@ -31,6 +33,7 @@ struct experiment_context {
   const struct instance *none;                  /* the control */
   const struct instance *trained;               /* what the weights were trained with; NULL: not known */
   struct pool *pool;                            /* may be NULL */
+  const struct projections *projections;        /* kept ones of encode.h; may be NULL */
   bool reference;                               /* float64 attention */
   void (*progress)(void *context, double done); /* 0 .. 1 of the job; may be NULL */
   void *progress_context;

@@ -123,29 +123,39 @@ static int set_attributes(const struct extrapolation *e, struct record *record, 
   return status ? status : attributes_set_text(attributes, "mask", mask_names[e->causal], err);
 }
 
+/* Both parts, with the projections that positions do not reach made once. */
+static int measure_all(const struct extrapolation *e, struct record *record, struct error *err) {
+  struct projections projections;
+  struct experiment_context keeping = *e->context;
+  struct extrapolation with = *e;
+  int status = encode_prepare(e->context, &projections, err);
+  if (status) {
+    return status;
+  }
+  keeping.projections = &projections;
+  with.context = &keeping;
+  status = extrapolation_lengths(&with, record, err);
+  status = status ? status : extrapolation_windows(&with, record, err);
+  projections_free(&projections);
+  return status;
+}
+
+static int save(const struct extrapolation *e, struct record *record, struct error *err) {
+  double shortest = e->lengths[0];
+  for (size_t i = 1; i < e->n_lengths; i++) {
+    shortest = fmin(shortest, e->lengths[i]);
+  }
+  const struct key_value *wanted = section_get(e->context->entry->keys, "save");
+  int status = save_tensors(e->context, wanted, 0, (size_t)shortest, e->causal, record, err);
+  return status == ERROR_UNDEFINED ? 0 : status; /* nothing to store: `defined` says so */
+}
+
 static int run(const struct experiment_context *context, struct record *record, struct error *err) {
   struct extrapolation e;
   int status = resolve(context, &e, err);
-  if (!status) {
-    status = set_attributes(&e, record, err);
-  }
-  if (!status) {
-    status = extrapolation_lengths(&e, record, err);
-  }
-  if (!status) {
-    status = extrapolation_windows(&e, record, err);
-  }
-  if (!status) {
-    double shortest = e.lengths[0];
-    for (size_t i = 1; i < e.n_lengths; i++) {
-      shortest = fmin(shortest, e.lengths[i]);
-    }
-    status =
-        save_tensors(context, section_get(context->entry->keys, "save"), 0, (size_t)shortest, e.causal, record, err);
-    if (status == ERROR_UNDEFINED) {
-      status = 0; /* nothing to store: `defined` says so */
-    }
-  }
+  status = status ? status : set_attributes(&e, record, err);
+  status = status ? status : measure_all(&e, record, err);
+  status = status ? status : save(&e, record, err);
   free(e.lengths);
   free(e.offsets);
   return status;

@@ -154,7 +154,7 @@ static int measure_text(const struct lengths *l, size_t text, size_t t, size_t n
   size_t heads = e->context->model->n_heads;
   size_t queries = e->queries < n ? e->queries : n;
   queries = queries < e->train_length ? queries : e->train_length;
-  struct sequence sequence = {.text = text, .n = n};
+  struct sequence sequence = {.text = text, .n = n, .without_values = true};
   struct encoded encoded;
   int status = encode_sequence(e->context, e->context->scheme, &sequence, &encoded, err);
   if (status) {

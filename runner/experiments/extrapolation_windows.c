@@ -63,27 +63,59 @@ static void compare(const struct extrapolation *e, const float *a, const float *
   }
 }
 
-/* All measures of one window, into row `w` of the by-window tensors. */
-static int measure_window(const struct extrapolation *e, struct window *window, size_t w, size_t n_windows,
-                          double *moved, double *signal, double *swapped, struct error *err) {
+/* Where the windows of all texts put their measures. */
+struct by_window {
+  struct extrapolation e; /* its context without a pool: windows are the units of work */
+  size_t n_windows;
+  size_t first;                     /* window of unit 0 */
+  struct window *windows;           /* [n_windows] */
+  double *moved, *signal, *swapped; /* [offset][window][head], [window][head], [window][head] */
+};
+
+static int measure_window(void *opaque, size_t unit, unsigned thread, struct error *err) {
+  (void)thread;
+  const struct by_window *all = opaque;
+  size_t w = all->first + unit;
+  const struct extrapolation *e = &all->e;
+  struct window *window = &all->windows[w];
   size_t heads = e->context->model->n_heads;
   size_t *index = memory_new(e->window, sizeof *index, "token index", err);
   int status = index ? window_start(e, window, index, err) : (int)err->code;
   if (!status) {
-    compare(e, window->own, window->none, signal + w * heads);
-    compare(e, window->own, window->trained, swapped + w * heads);
+    compare(e, window->own, window->none, all->signal + w * heads);
+    compare(e, window->own, window->trained, all->swapped + w * heads);
   }
   for (size_t o = 0; !status && window->own && o < e->n_offsets; o++) {
     float *weights = window_weights(e, e->context->scheme, window, e->offsets[o], index, err);
     if (!weights && err->code != ERROR_UNDEFINED) {
       status = err->code;
     } else {
-      compare(e, window->own, weights, moved + (o * n_windows + w) * heads);
+      compare(e, window->own, weights, all->moved + (o * all->n_windows + w) * heads);
     }
     free(weights);
   }
   window_free(window);
   free(index);
+  return status;
+}
+
+/* Windows are independent: each is one unit, its arithmetic in one thread. */
+static int measure_windows(const struct extrapolation *e, struct by_window *all, struct error *err) {
+  enum { BATCH = 16 };
+  struct experiment_context alone = *e->context;
+  alone.pool = NULL;
+  all->e = *e;
+  all->e.context = &alone;
+  int status = 0;
+  for (all->first = 0; !status && all->first < all->n_windows; all->first += BATCH) {
+    size_t left = all->n_windows - all->first;
+    size_t count = left < BATCH ? left : BATCH;
+    status = pool_run(e->context->pool, count, measure_window, all, err);
+    if (e->context->progress) {
+      double done = (double)(all->first + count) / (double)all->n_windows;
+      e->context->progress(e->context->progress_context, 0.5 + 0.5 * done);
+    }
+  }
   return status;
 }
 
@@ -154,20 +186,23 @@ int extrapolation_windows(const struct extrapolation *e, struct record *record, 
   if (!text_of) {
     return err->code;
   }
+  struct by_window all = {.n_windows = n_windows, .moved = moved, .signal = signal, .swapped = swapped};
+  all.windows = memory_new(n_windows, sizeof *all.windows, "windows", err);
+  if (!all.windows) {
+    return err->code;
+  }
   int32_t *window_text = text_of->data;
   size_t w = 0;
   for (size_t text = 0; text < model->n_texts; text++) {
     for (size_t i = 0; i < windows_in(e, text); i++, w++) {
-      struct window one = {.text = text, .first = i * e->window};
+      all.windows[w] = (struct window){.text = text, .first = i * e->window};
       window_text[w] = (int32_t)text;
-      int status = measure_window(e, &one, w, n_windows, moved, signal, swapped, err);
-      if (status) {
-        return status;
-      }
-      if (e->context->progress) {
-        e->context->progress(e->context->progress_context, 0.5 + 0.5 * (double)(w + 1) / (double)n_windows);
-      }
     }
+  }
+  int status = measure_windows(e, &all, err);
+  free(all.windows);
+  if (status) {
+    return status;
   }
   for (size_t o = 0; o < e->n_offsets; o++) {
     mean_over_rows(moved + o * n_windows * heads, n_windows, heads, moved_mean + o * heads);
