@@ -5,23 +5,14 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdalign.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- scratch, lent for one call ---- */
 
-enum { SMALL_SCRATCH = 4096 };
-
-struct scratch {
-  alignas(64) unsigned char small[SMALL_SCRATCH];
-  void *large; /* NULL where the small one does */
-};
-
-/* *memory = scratch for up to max_q rows and max_k columns, NULL where the scheme needs none. */
-static int scratch_lend(const struct instance *instance, size_t max_q, size_t max_k, struct scratch *scratch,
-                        void **memory, struct error *err) {
+int scratch_lend(const struct instance *instance, size_t max_q, size_t max_k, struct scratch *scratch, void **memory,
+                 struct error *err) {
   const pe_scheme *table = instance->scheme->table;
   scratch->large = NULL;
   *memory = NULL;
@@ -46,9 +37,8 @@ static int scratch_lend(const struct instance *instance, size_t max_q, size_t ma
 
 /* ---- what comes back ---- */
 
-/* Index of the first element that is not finite, or n. By bits: a compiler may not reason it away, and both vectorise
- * it. */
-static size_t first_not_finite(const float *values, size_t n) {
+/* By bits: a compiler may not reason it away, and both vectorise it. */
+size_t first_not_finite(const float *values, size_t n) {
   enum { PIECE = 256 };
   for (size_t start = 0; start < n; start += PIECE) {
     size_t end = n - start < PIECE ? n : start + PIECE;
@@ -67,8 +57,7 @@ static size_t first_not_finite(const float *values, size_t n) {
   return n;
 }
 
-/* The position of the row that the plugin names, where it names one. */
-static int rows_undefined(const struct instance *instance, const pe_rows *rows, pe_error *why, struct error *err) {
+int rows_undefined(const struct instance *instance, const pe_rows *rows, pe_error *why, struct error *err) {
   const char *id = instance->scheme->info.id;
   size_t axes = instance->domain.pos_axes;
   why->msg[sizeof why->msg - 1] = '\0';
@@ -264,8 +253,7 @@ int instance_rotate(const struct instance *instance, int role, unsigned layer, u
 
 /* ---- BIAS ---- */
 
-/* The plugin's `where` can mean a query or a key; its message says which. */
-static int tile_undefined(const struct instance *instance, const pe_tile *tile, pe_error *why, struct error *err) {
+int tile_undefined(const struct instance *instance, const pe_tile *tile, pe_error *why, struct error *err) {
   size_t axes = instance->domain.pos_axes;
   why->msg[sizeof why->msg - 1] = '\0';
   plugin_text_clean(why->msg);

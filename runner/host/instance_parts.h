@@ -5,6 +5,7 @@
 #include "host/fp_environment.h"
 #include "host/instance.h"
 
+#include <stdalign.h>
 #include <stdatomic.h>
 
 /* Coordinates per position that a scheme may ask for. */
@@ -45,6 +46,25 @@ pe_error call_error(void);
 /* The sentence for a status that is not PE_OK: the scheme, the call, what the plugin said. PE_ERR_SHAPE, PE_ERR_PARAM
  * and PE_ERR_UNSUPPORTED give ERROR_SCHEME_REFUSED, PE_ERR_MEMORY ERROR_MEMORY, the others ERROR_SCHEME_FAILED. */
 int call_failed(const struct instance *instance, const char *call, pe_status status, pe_error *why, struct error *err);
+
+/* ERROR_UNDEFINED for a call that returned PE_ERR_POS_*: the position of the row that the plugin names, where it names
+ * one; of a tile, whose `where` can mean a query or a key, both ranges (the plugin's message says which). */
+int rows_undefined(const struct instance *instance, const pe_rows *rows, pe_error *why, struct error *err);
+int tile_undefined(const struct instance *instance, const pe_tile *tile, pe_error *why, struct error *err);
+
+/* Scratch, lent for one call; `large` is to be freed after it. */
+enum { SMALL_SCRATCH = 4096 };
+struct scratch {
+  alignas(64) unsigned char small[SMALL_SCRATCH];
+  void *large; /* NULL where the small one does */
+};
+
+/* *memory = scratch for up to max_q rows and max_k columns, NULL where the scheme needs none. */
+int scratch_lend(const struct instance *instance, size_t max_q, size_t max_k, struct scratch *scratch, void **memory,
+                 struct error *err);
+
+/* Index of the first element that is not finite, or n. */
+size_t first_not_finite(const float *values, size_t n);
 
 /* Tensors: shapes asked for, seeded or copied, bound. Codes as instance_new's. */
 int instance_bind_tensors(struct instance *instance, const struct tensor_source *sources, struct error *err);
