@@ -12,7 +12,7 @@
 #ifndef PE_TRAIN_PARAMETERS_H
 #define PE_TRAIN_PARAMETERS_H
 
-#include "host/instance.h"
+#include "host/gradients.h"
 
 enum gelu { GELU_TANH, GELU_ERF };
 
