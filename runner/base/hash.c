@@ -1,22 +1,47 @@
 #include "base/hash.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int hash_failed(struct error *err) {
-  return error_set(err, ERROR_INTERNAL, "libcrypto cannot compute SHA-256");
+struct hash {
+  EVP_MD_CTX *context;
+  bool failed;
+};
+
+struct hash *hash_new(struct error *err) {
+  struct hash *hash = memory_new(1, sizeof *hash, "a digest", err);
+  if (hash) {
+    hash->context = EVP_MD_CTX_new();
+    hash->failed = !hash->context || EVP_DigestInit_ex(hash->context, EVP_sha256(), NULL) != 1;
+  }
+  return hash;
 }
 
-static int hash_finish(EVP_MD_CTX *context, char out[HASH_TEXT], struct error *err) {
+void hash_add(struct hash *hash, const void *bytes, size_t count) {
+  hash->failed = hash->failed || EVP_DigestUpdate(hash->context, bytes, count) != 1;
+}
+
+int hash_finish(struct hash *hash, char out[HASH_TEXT], struct error *err) {
   static const char DIGITS[] = "0123456789abcdef";
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned length = 0;
-  if (EVP_DigestFinal_ex(context, digest, &length) != 1 || length != (HASH_TEXT - 1) / 2) {
-    return hash_failed(err);
+  if (!hash) {
+    return err->code;
+  }
+  bool failed =
+      hash->failed || EVP_DigestFinal_ex(hash->context, digest, &length) != 1 || length != (HASH_TEXT - 1) / 2;
+  EVP_MD_CTX_free(hash->context);
+  free(hash);
+  if (failed) {
+    return error_set(err, ERROR_INTERNAL, "libcrypto cannot compute SHA-256");
   }
   for (unsigned i = 0; i < length; i++) {
     out[2 * i] = DIGITS[digest[i] >> 4];
@@ -27,24 +52,14 @@ static int hash_finish(EVP_MD_CTX *context, char out[HASH_TEXT], struct error *e
 }
 
 int hash_bytes(const void *bytes, size_t count, char out[HASH_TEXT], struct error *err) {
-  EVP_MD_CTX *context = EVP_MD_CTX_new();
-  int status;
-  if (!context || EVP_DigestInit_ex(context, EVP_sha256(), NULL) != 1 || EVP_DigestUpdate(context, bytes, count) != 1) {
-    status = hash_failed(err);
-  } else {
-    status = hash_finish(context, out, err);
+  struct hash *hash = hash_new(err);
+  if (hash) {
+    hash_add(hash, bytes, count);
   }
-  EVP_MD_CTX_free(context);
-  return status;
+  return hash_finish(hash, out, err);
 }
 
-static int hash_descriptor(int descriptor, const char *path, char out[HASH_TEXT], struct error *err) {
-  int status = 0;
-  EVP_MD_CTX *context = EVP_MD_CTX_new();
-  if (!context || EVP_DigestInit_ex(context, EVP_sha256(), NULL) != 1) {
-    status = hash_failed(err);
-    goto free_context;
-  }
+static int add_all(struct hash *hash, int descriptor, const char *path, struct error *err) {
   unsigned char piece[1 << 16];
   for (;;) {
     ssize_t got = read(descriptor, piece, sizeof piece);
@@ -52,21 +67,25 @@ static int hash_descriptor(int descriptor, const char *path, char out[HASH_TEXT]
       continue;
     }
     if (got < 0) {
-      status = error_set(err, ERROR_FILE_READ, "%s: %s", path, strerror(errno));
-      goto free_context;
+      return error_set(err, ERROR_FILE_READ, "%s: %s", path, strerror(errno));
     }
     if (got == 0) {
-      break;
+      return 0;
     }
-    if (EVP_DigestUpdate(context, piece, (size_t)got) != 1) {
-      status = hash_failed(err);
-      goto free_context;
-    }
+    hash_add(hash, piece, (size_t)got);
   }
-  status = hash_finish(context, out, err);
-free_context:
-  EVP_MD_CTX_free(context);
-  return status;
+}
+
+static int hash_descriptor(int descriptor, const char *path, char out[HASH_TEXT], struct error *err) {
+  struct hash *hash = hash_new(err);
+  struct error reading = {0};
+  if (hash && add_all(hash, descriptor, path, &reading)) {
+    struct error ignored;
+    hash_finish(hash, out, &ignored);
+    *err = reading;
+    return err->code;
+  }
+  return hash_finish(hash, out, err);
 }
 
 int hash_file(const char *path, char out[HASH_TEXT], struct error *err) {

@@ -134,6 +134,18 @@ struct plan *plan_load(const struct plan_request *request, struct diagnostics *d
  * ERROR_MEMORY. */
 char *plan_print(const struct plan *plan, bool with_output, struct error *err);
 
+/* A part of the plan that decides a job's result, as text with all defaults filled in. How a path is written is
+ * `names`' business, such as by a digest of what the file holds, so that a file may move but not change: a new string;
+ * NULL with *err. The value of a KEY_TENSOR may have ":/dataset" behind the path. To be freed; NULL with the error of
+ * `names` or ERROR_MEMORY. `index`: of the scheme or experiment. */
+enum plan_piece { PIECE_MODEL, PIECE_SCHEME, PIECE_EXPERIMENT };
+struct path_names {
+  char *(*name)(void *context, const char *path, struct error *err);
+  void *context;
+};
+char *plan_print_piece(const struct plan *plan, enum plan_piece piece, size_t index, const struct path_names *names,
+                       struct error *err);
+
 /* "experiment/label" or, with several seeds, "experiment/label/seed". To be freed; NULL with ERROR_MEMORY. */
 char *plan_job_id(const struct plan *plan, const struct job *job, struct error *err);
 

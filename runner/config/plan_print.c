@@ -11,22 +11,27 @@
 /* A text that is being written, and the folder that its paths are written for. */
 struct printer {
   struct text text;
-  const char *folder; /* NULL: paths as this process uses them */
-  struct error *err;
+  const char *folder;             /* NULL: paths as this process uses them */
+  const struct path_names *names; /* or as this says; may be NULL */
+  struct error *err;              /* of a path that could not be written: text.failed */
 };
 
 static void print_path(struct printer *printer, const char *path) {
-  if (!printer->folder) {
+  if (!printer->folder && !printer->names) {
     yaml_write_text(&printer->text, path);
     return;
   }
-  char *relative = path_relative(printer->folder, path, printer->err);
-  if (relative) {
-    yaml_write_text(&printer->text, relative);
+  if (printer->text.failed) {
+    return;
+  }
+  char *written = printer->names ? printer->names->name(printer->names->context, path, printer->err)
+                                 : path_relative(printer->folder, path, printer->err);
+  if (written) {
+    yaml_write_text(&printer->text, written);
   } else {
     printer->text.failed = true;
   }
-  free(relative);
+  free(written);
 }
 
 static void print_numbers(struct printer *printer, const struct key_value *value) {
@@ -214,9 +219,6 @@ static void print_file(struct printer *printer, const char *key, const char *pat
 }
 
 static void print_scheme(struct printer *printer, const struct plan_scheme *scheme) {
-  if (scheme->implied) {
-    return; /* listed, it would run in every experiment */
-  }
   bool any = has_values(scheme->params);
   for (size_t i = 0; i < scheme->info->n_tensors; i++) {
     any = any || scheme->tensors[i].given;
@@ -253,7 +255,9 @@ static void print_plan(struct printer *printer, const struct plan *plan, bool wi
   print_section(printer, plan->model, 2);
   text_append(text, "schemes:\n");
   for (size_t i = 0; i < plan->n_schemes; i++) {
-    print_scheme(printer, &plan->schemes[i]);
+    if (!plan->schemes[i].implied) { /* listed, it would run in every experiment */
+      print_scheme(printer, &plan->schemes[i]);
+    }
   }
   text_append(text, "experiments:\n");
   for (size_t i = 0; i < plan->n_experiments; i++) {
@@ -276,4 +280,27 @@ char *plan_print(const struct plan *plan, bool with_output, struct error *err) {
   print_plan(&printer, plan, with_output);
   free(folder);
   return text_take(&printer.text, err);
+}
+
+char *plan_print_piece(const struct plan *plan, enum plan_piece piece, size_t index, const struct path_names *names,
+                       struct error *err) {
+  struct printer printer = {.names = names, .err = err};
+  *err = (struct error){0};
+  switch (piece) {
+  case PIECE_MODEL:
+    print_section(&printer, plan->model, 2);
+    break;
+  case PIECE_SCHEME:
+    print_scheme(&printer, &plan->schemes[index]);
+    break;
+  case PIECE_EXPERIMENT:
+    print_experiment(&printer, &plan->experiments[index]);
+    break;
+  }
+  struct error reason = *err;
+  char *text = text_take(&printer.text, err);
+  if (!text && reason.code) {
+    *err = reason;
+  }
+  return text;
 }

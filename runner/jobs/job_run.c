@@ -2,6 +2,7 @@
 
 #include "config/section_text.h"
 #include "experiments/experiment.h"
+#include "results/printable.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,6 +108,22 @@ static int run_experiment(const struct job_setting *setting, const struct job *j
   return status;
 }
 
+/* Text of a plugin may be cut or no UTF-8 at all; a record holds what a file can hold. */
+static int tidy(struct error *failure, struct error *err) {
+  char *clean = printable_utf8(failure->text, err);
+  if (!clean) {
+    return err->code;
+  }
+  size_t length = strlen(clean), most = sizeof failure->text - 1;
+  while (length > most || ((unsigned char)clean[length] & 0xc0) == 0x80) {
+    length--;
+  }
+  memcpy(failure->text, clean, length);
+  failure->text[length] = '\0';
+  free(clean);
+  return 0;
+}
+
 int job_run(const struct job_setting *setting, const struct job *job, const struct model *model, struct record *record,
             struct error *err) {
   int status = name_record(setting->plan, job, record, err);
@@ -115,6 +132,9 @@ int job_run(const struct job_setting *setting, const struct job *job, const stru
   }
   struct error failure = {0};
   status = run_experiment(setting, job, model, record, &failure);
+  if (status && tidy(&failure, err)) {
+    return err->code;
+  }
   record->error = failure;
   record->status = !status ? RECORD_MEASURED : status == ERROR_UNDEFINED ? RECORD_UNDEFINED : RECORD_FAILED;
   if (!status) {

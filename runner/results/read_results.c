@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEWEST_FORMAT = 1, GROUP_PATH = 256 };
+enum { GROUP_PATH = 256 };
 
 /* Attributes of a record's group that are members of struct record, or follow from it. */
 static bool is_member(const char *name) {
@@ -251,9 +251,9 @@ static int check_format(const struct hdf5_file *file, struct error *err) {
   int failed = read_attribute(file, "/", "format_version", &one, err);
   long long version = !failed && one.items[0].kind == ATTRIBUTE_INT ? (long long)one.items[0].integer : 0;
   attributes_free(&one);
-  if (!failed && (version < 1 || version > NEWEST_FORMAT)) {
+  if (!failed && (version < 1 || version > RESULTS_FORMAT_VERSION)) {
     failed = error_set(err, ERROR_FILE_CONTENT, "%s: is of format version %lld; this pe-run reads up to %d", file->path,
-                       version, NEWEST_FORMAT);
+                       version, RESULTS_FORMAT_VERSION);
   }
   return failed;
 }

@@ -9,6 +9,9 @@
 
 #include "base/record.h"
 
+/* Changes with the layout; the reader takes this one and older ones. */
+enum { RESULTS_FORMAT_VERSION = 1 };
+
 /* One named text of the provenance: a scalar UTF-8 dataset /run/<name>; json: an NXnote group with data and type. */
 struct results_text {
   const char *name;

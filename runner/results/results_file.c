@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT_VERSION = 1, GROUP_NAME = RECORD_NAME + 2 };
+enum { GROUP_NAME = RECORD_NAME + 2 };
 
 /* Link names are [A-Za-z][A-Za-z0-9_]*: Octave mangles and CDL escapes all others. */
 static void group_name(char *name, const char *label) {
@@ -126,7 +126,7 @@ static int describe_file(hid_t root, const struct results_file *file, struct err
   if (hdf5_attribute_text(root, "NX_class", "NXroot", err) || set_default(root, experiment_to_show(file), err) ||
       hdf5_attribute_text(root, "title", file->title ? file->title : "", err) ||
       hdf5_attribute_text(root, "creator", creator, err) || hdf5_attribute_text(root, "format", "pe-run", err) ||
-      hdf5_attribute_int(root, "format_version", FORMAT_VERSION, err) ||
+      hdf5_attribute_int(root, "format_version", RESULTS_FORMAT_VERSION, err) ||
       hdf5_attribute_text(root, "Conventions", "CF-1.8", err)) {
     return err->code;
   }
