@@ -5,6 +5,7 @@
 #include "commands/session.h"
 #include "experiments/experiment.h"
 #include "results/results.h"
+#include "results/stored_tables.h"
 
 #include "base/memory.h"
 
@@ -107,6 +108,18 @@ static int collect(const struct plan *plan, const struct run *run, struct result
   return 0;
 }
 
+/* The tables of all experiments as a text for the file. NULL with ERROR_MEMORY. */
+static char *tables_text(const struct plan *plan, const struct run *run, struct error *err) {
+  struct experiment_tables *list = memory_new(plan->n_experiments, sizeof *list, "tables", err);
+  for (size_t i = 0; list && i < plan->n_experiments; i++) {
+    const struct conclusion *conclusion = &run->experiments[i].conclusion;
+    list[i] = (struct experiment_tables){plan->experiments[i].label, conclusion->tables, conclusion->n_tables};
+  }
+  char *text = list ? stored_tables_write(list, plan->n_experiments, err) : NULL;
+  free(list);
+  return text;
+}
+
 static int write_results(const struct plan *plan, const struct run *run, struct session *session, struct error *err) {
   size_t most = plan->n_schemes;
   for (size_t i = 0; i < plan->n_experiments; i++) {
@@ -122,16 +135,22 @@ static int write_results(const struct plan *plan, const struct run *run, struct 
   if (!status) {
     status = provenance_collect(plan, session->host, &provenance, err);
   }
+  char *tables = status ? NULL : tables_text(plan, run, err);
+  status = status ? status : (tables ? 0 : (int)err->code);
   if (!status) {
+    struct results_text texts[PROVENANCE_TEXTS + 1];
+    memcpy(texts, provenance.texts, provenance.count * sizeof *texts);
+    texts[provenance.count] = (struct results_text){.name = "tables", .text = tables, .json = true};
     struct results_file file = {.title = plan->title,
                                 .status = "complete",
                                 .experiments = experiments,
                                 .n_experiments = plan->n_experiments,
                                 .shown = plan->experiments[0].label,
-                                .texts = provenance.texts,
-                                .n_texts = provenance.count};
+                                .texts = texts,
+                                .n_texts = provenance.count + 1};
     status = results_write(plan->output, &file, err);
   }
+  free(tables);
   provenance_free(&provenance);
   free(experiments);
   free(records);

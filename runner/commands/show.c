@@ -6,6 +6,7 @@
 #include "results/read_results.h"
 #include "results/record_group.h"
 #include "results/show_results.h"
+#include "results/stored_tables.h"
 
 #include "base/memory.h"
 
@@ -154,14 +155,36 @@ static int show_in_record(const struct arguments *a, const struct record *record
   return status;
 }
 
-/* For people a table per record, which is narrower; for programs one. */
-static int show_one_experiment(const struct arguments *a, const struct results_experiment *experiment,
+/* What the run printed for this experiment. */
+static int print_stored_tables(const struct arguments *a, const struct results_file *file, const char *experiment,
                                struct error *err) {
+  const struct results_text *text = results_find_text(file, "tables");
+  struct stored_tables tables;
+  if (!text) {
+    return 0;
+  }
+  if (stored_tables_read(text->text, &tables, err)) {
+    return err->code;
+  }
+  const struct experiment_tables *found = stored_tables_find(&tables, experiment);
+  struct table_style style = output_style(a->format);
+  int status = 0;
+  for (size_t i = 0; found && !status && i < found->count; i++) {
+    status = table_show(&found->tables[i], &style, stdout, err);
+    printf("\n");
+  }
+  stored_tables_free(&tables);
+  return status;
+}
+
+/* For people the run's own table and one per record, which is narrower; for programs one of all tensors. */
+static int show_one_experiment(const struct arguments *a, const struct results_file *file,
+                               const struct results_experiment *experiment, struct error *err) {
   struct table table = {0};
   if (a->format != TABLE_TERMINAL) {
     return print(&table, show_experiment(experiment, &table, err), a, err);
   }
-  int status = 0;
+  int status = print_stored_tables(a, file, experiment->label, err);
   for (size_t i = 0; !status && i < experiment->count; i++) {
     printf("%s", i ? "\n" : "");
     status = print(&table, show_record(experiment->records[i], &table, err), a, err);
@@ -172,7 +195,7 @@ static int show_one_experiment(const struct arguments *a, const struct results_e
 static int show_in_experiment(const struct arguments *a, const struct results_file *file,
                               const struct results_experiment *experiment, char *part[PATH_PARTS], struct error *err) {
   if (!part[1]) {
-    return show_one_experiment(a, experiment, err);
+    return show_one_experiment(a, file, experiment, err);
   }
   const struct record *record = results_find(file, part[0], part[1]);
   if (record) {
