@@ -151,7 +151,11 @@ void diagnostics_print(const struct diagnostics *diagnostics, FILE *stream) {
     struct text text = {0};
     append_diagnostic(&text, &diagnostics->items[i]);
     char *shown = text_take(&text, &err);
-    fputs(shown ? shown : diagnostics->items[i].text, stream);
+    if (shown) {
+      fputs(shown, stream);
+    } else {
+      fprintf(stream, "%s: %s\n", diagnostics->items[i].place, diagnostics->items[i].text);
+    }
     free(shown);
   }
   if (diagnostics->left_out) {
