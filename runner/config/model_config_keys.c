@@ -16,7 +16,8 @@ struct model_mark {
   const char *why; /* NULL: used */
 };
 
-static const char *format_text(struct model_reader *reader, const char *format, va_list arguments) {
+__attribute__((format(printf, 2, 0))) static const char *format_text(struct model_reader *reader, const char *format,
+                                                                     va_list arguments) {
   char *text = NULL;
   if (vasprintf(&text, format, arguments) < 0) {
     reader->reader.arena.failed = true;

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COUNT(array) (sizeof array / sizeof *array)
@@ -135,4 +136,18 @@ char *config_fixture_outcome(const struct plan_request *request) {
   plan_free(plan);
   diagnostics_free(&diagnostics);
   return text;
+}
+
+void config_fixture_check(const struct plan_request *request) {
+  char *outcome = config_fixture_outcome(request);
+  if (!strncmp(outcome, "title: ", 7)) {
+    struct plan_request again = config_fixture_request(outcome, NULL, 0);
+    char *second = config_fixture_outcome(&again);
+    if (strcmp(outcome, second)) {
+      fprintf(stderr, "%s\nis read again as\n%s\n", outcome, second);
+      abort();
+    }
+    free(second);
+  }
+  free(outcome);
 }

@@ -11,4 +11,7 @@ struct plan_request config_fixture_request(const char *text, const char *const *
 /* What loading gives: the printed plan, or the printed diagnostics. To be freed. */
 char *config_fixture_outcome(const struct plan_request *request);
 
+/* Abort unless loading is refused, or gives a plan that is the same when it is printed and read again. */
+void config_fixture_check(const struct plan_request *request);
+
 #endif
