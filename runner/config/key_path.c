@@ -230,7 +230,7 @@ static struct node *step(const struct key_path_finder *finder, struct node *node
   struct node *next = node_get(node, part->name);
   if (!next || (node_is_null(next) && i + 1 < path->count && path->parts[i + 1].name)) {
     next = node_new(finder->reader, NODE_MAPPING, finder->at);
-    if (!next || !node_set(finder->reader, node, part->name, next)) {
+    if (!next || !node_set(finder->reader, node, part->name, next, finder->at)) {
       return NULL;
     }
   }
@@ -248,7 +248,7 @@ bool key_path_set(const struct key_path_finder *finder, const struct key_target 
   }
   const struct key_part *last = &path->parts[path->count - 1];
   if (last->name && node->kind == NODE_MAPPING) {
-    return node_set(finder->reader, node, last->name, value);
+    return node_set(finder->reader, node, last->name, value, finder->at);
   }
   if (!last->name && node->kind == NODE_LIST && last->index < node->count && value) {
     node->items[last->index] = value;

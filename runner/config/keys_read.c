@@ -42,6 +42,11 @@ static void report_unknown(struct reader *reader, const struct key_table *table,
   reader_report(reader, ERROR_CONFIG_UNKNOWN_KEY, key, reader_path(reader, path, key->text), "unknown key%s", hint);
 }
 
+/* One word or number: its tree is itself. */
+static bool is_plain_word(const char *text) {
+  return text[0] && !text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.")];
+}
+
 /* The default, read as if it stood in a config. */
 static bool read_fallback(struct reader *reader, const struct key_spec *spec, const char *path,
                           struct key_value *value) {
@@ -57,7 +62,8 @@ static bool read_fallback(struct reader *reader, const struct key_spec *spec, co
                             .text = spec->fallback,
                             .length = strlen(spec->fallback),
                             .is_fallback = true};
-  const struct node *node = tree_parse(reader, source, 0);
+  struct node word = {.kind = NODE_SCALAR, .text = spec->fallback, .source = source, .column = 1};
+  const struct node *node = is_plain_word(spec->fallback) ? &word : tree_parse(reader, source, 0);
   return node && key_read_value(reader, spec, node, path, value);
 }
 

@@ -96,25 +96,25 @@ bool node_put(struct reader *reader, struct node *mapping, struct node *key, str
   return true;
 }
 
-bool node_set(struct reader *reader, struct node *mapping, const char *key, struct node *value) {
-  size_t at = node_find(mapping, key);
-  bool has = at < mapping->count;
+bool node_set(struct reader *reader, struct node *mapping, const char *key, struct node *value, const struct node *at) {
+  size_t index = node_find(mapping, key);
+  bool has = index < mapping->count;
   if (has && value) {
-    mapping->items[at] = value;
+    mapping->items[index] = value;
     note_height(mapping, value);
     return true;
   }
   if (has) {
-    size_t behind = mapping->count - at - 1;
-    memmove(&mapping->items[at], &mapping->items[at + 1], behind * sizeof *mapping->items);
-    memmove(&mapping->keys[at], &mapping->keys[at + 1], behind * sizeof *mapping->keys);
+    size_t behind = mapping->count - index - 1;
+    memmove(&mapping->items[index], &mapping->items[index + 1], behind * sizeof *mapping->items);
+    memmove(&mapping->keys[index], &mapping->keys[index + 1], behind * sizeof *mapping->keys);
     mapping->count--;
     return true;
   }
   if (!value) {
     return true;
   }
-  struct node *name = node_new_text(reader, key, value);
+  struct node *name = node_new_text(reader, key, at);
   return name && node_put(reader, mapping, name, value);
 }
 

@@ -44,8 +44,9 @@ struct node *node_copy(struct reader *reader, const struct node *node, const str
 bool node_append(struct reader *reader, struct node *list, struct node *item);
 bool node_put(struct reader *reader, struct node *mapping, struct node *key, struct node *value);
 
-/* Put `value` in the place of the mapping's value for `key`, or add it; NULL takes the key away. False: no memory. */
-bool node_set(struct reader *reader, struct node *mapping, const char *key, struct node *value);
+/* Put `value` in the place of the mapping's value for `key`, or add it with a key at the place of `at`; NULL takes the
+ * key away. False: no memory. */
+bool node_set(struct reader *reader, struct node *mapping, const char *key, struct node *value, const struct node *at);
 
 /* Index of a key in a mapping; (size_t)-1: it has none. */
 size_t node_find(const struct node *mapping, const char *key);

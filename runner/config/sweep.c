@@ -148,7 +148,7 @@ static struct node *make_point(struct sweep *sweep, const struct entry_list *lis
       copy && whole ? node_new_text(reader, arena_printf(&reader->arena, "%s", whole), last_value) : NULL;
   reader->arena.failed = reader->arena.failed || !whole;
   free(whole);
-  if (!name || !node_set(reader, copy, "label", name)) {
+  if (!name || !node_set(reader, copy, "label", name, name)) {
     return NULL;
   }
   copy->text = own;
@@ -190,7 +190,7 @@ static void expand_list(struct sweep *sweep, const struct entry_list *list, cons
     }
   }
   if (whole) {
-    node_set(reader, sweep->finder.root, list->key, whole);
+    node_set(reader, sweep->finder.root, list->key, whole, whole);
   }
 }
 

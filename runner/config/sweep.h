@@ -11,7 +11,7 @@
 #include "config/key_path.h"
 
 /* Points of one entry, and entries of a list after the sweep. */
-enum { SWEEP_MAX_POINTS = 4096 };
+enum { SWEEP_MAX_POINTS = 1000 };
 
 /* Replace the swept entries in the tree by their points. What is wrong is reported, and the tree is then as it was. */
 void sweep_expand(struct reader *reader, struct node *root, const struct entry_list *schemes,

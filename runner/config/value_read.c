@@ -186,7 +186,7 @@ static bool read_section(struct reader *reader, const struct key_spec *spec, con
   if (mapping && mapping->kind != NODE_MAPPING && spec->flags & KEY_OR_LIST) {
     /* The short form: a list of values, or the file that has them. */
     struct node *whole = node_new(reader, NODE_MAPPING, node), *item = node_copy(reader, node, node);
-    if (!whole || !item || !node_set(reader, whole, "list", item)) {
+    if (!whole || !item || !node_set(reader, whole, "list", item, node)) {
       return false;
     }
     mapping = whole;
