@@ -57,6 +57,25 @@ if [ $compilers -eq 0 ]; then
   exit 1
 fi
 
+# The README's plugin, run by the installed pe-run beside its own schemes.
+run "$cmake" -S "$here/readme" -B "$work/readme" -DCMAKE_PREFIX_PATH="$prefix"
+run "$cmake" --build "$work/readme"
+cat >"$work/config.yaml" <<'END'
+model: {random: {heads: 2, head_dim: 16, d_model: 32}}
+schemes:
+  - root_bias: {}
+    plugin: readme/root_bias.so
+  - rope
+experiments:
+  - relative_position: {length: 16, shifts: [1, 100]}
+END
+run "$prefix/bin/pe-run" "$work/config.yaml" "output=$work/results.h5" --quiet
+grep -q 'root_bias .* holds within rounding' "$log" || {
+  echo "root_bias is not in the table:" >&2
+  cat "$log" >&2
+  exit 1
+}
+
 flags=$(PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig pkg-config --cflags pe-run)
 mkdir "$work/by-hand"
 # shellcheck disable=SC2086
