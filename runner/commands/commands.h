@@ -21,6 +21,7 @@ int command_list(int argc, char **argv);
 int command_describe(int argc, char **argv);
 int command_show(int argc, char **argv);
 int command_diff(int argc, char **argv);
+int command_apply(int argc, char **argv);
 
 /* What the environment says, read once by main.c. */
 struct command_environment {

@@ -1,9 +1,9 @@
 /* pe-run describe SCHEME|EXPERIMENT [key=value ...] */
 #include "commands/commands.h"
 #include "commands/describe_model.h"
+#include "commands/scheme_arguments.h"
 #include "commands/session.h"
 #include "commands/words.h"
-#include "config/section_text.h"
 #include "experiments/experiment.h"
 #include "host/instance.h"
 
@@ -112,25 +112,6 @@ static const struct argp argp = {
     .children = children,
 };
 
-/* "a=1 b=x" as the flow mapping {a: 1, b: x}. */
-static char *settings_text(const struct arguments *a, struct error *err) {
-  struct text text = {0};
-  text_append(&text, "{");
-  for (size_t i = 0; i < a->n_settings; i++) {
-    const char *equals = strchr(a->settings[i], '=');
-    if (!equals || equals == a->settings[i]) {
-      text_free(&text);
-      error_set(err, ERROR_OVERRIDE, "argument '%s' is not KEY=VALUE", a->settings[i]);
-      return NULL;
-    }
-    text_append(&text, i ? ", " : "");
-    text_append_bytes(&text, a->settings[i], (size_t)(equals - a->settings[i]));
-    text_printf(&text, ": %s", equals + 1);
-  }
-  text_append(&text, "}");
-  return text_take(&text, err);
-}
-
 /* "0.5, 0.25, ... 12 in all", as many as fit a line. */
 static int show_numbers(struct table *table, const pe_derived *derived, struct error *err) {
   enum { SHOWN = 8 };
@@ -179,24 +160,14 @@ static int show(const struct arguments *a, struct table *table, struct error *er
   return table_show(table, &style, stdout, err);
 }
 
-static int describe_derived(const struct arguments *a, const struct scheme *scheme, struct error *err) {
-  char *text = settings_text(a, err);
-  struct section *params = text ? config_section_from_text(&scheme->info.params, text, scheme->info.id, err) : NULL;
-  free(text);
-  if (!params) {
-    return err->code;
-  }
-  struct instance_request request = {.scheme = scheme,
-                                     .shape = {.struct_size = sizeof(pe_shape),
-                                               .n_layers = 1,
-                                               .n_heads = a->heads,
-                                               .n_kv_heads = a->heads,
-                                               .d_model = a->d_model ? a->d_model : a->heads * a->head_dim,
-                                               .head_dim = a->head_dim,
-                                               .train_len = a->train_length},
-                                     .params = params};
-  struct instance *instance = instance_new(&request, err);
-  section_free(params);
+static int describe_derived(const struct arguments *a, const struct scheme_choice *choice, struct error *err) {
+  pe_shape shape = {.n_layers = 1,
+                    .n_heads = a->heads,
+                    .n_kv_heads = a->heads,
+                    .d_model = a->d_model ? a->d_model : a->heads * a->head_dim,
+                    .head_dim = a->head_dim,
+                    .train_len = a->train_length};
+  struct instance *instance = scheme_instance(choice, &shape, 0, err);
   if (!instance) {
     return err->code;
   }
@@ -227,8 +198,8 @@ static int describe_tensors(const struct arguments *a, const struct scheme_info 
   return status;
 }
 
-static int describe_scheme(const struct arguments *a, const struct scheme *scheme, struct error *err) {
-  const struct scheme_info *info = &scheme->info;
+static int describe_scheme(const struct arguments *a, const struct scheme_choice *choice, struct error *err) {
+  const struct scheme_info *info = &choice->scheme->info;
   struct table table = {0};
   int status = table_title(&table, err, "%s: %s", info->id, info->title);
   status = status ? status : words_keys(&info->params, &table, err);
@@ -242,7 +213,7 @@ static int describe_scheme(const struct arguments *a, const struct scheme *schem
   if (!status && info->n_tensors) {
     status = describe_tensors(a, info, err);
   }
-  return status ? status : describe_derived(a, scheme, err);
+  return status ? status : describe_derived(a, choice, err);
 }
 
 static int describe_experiment(const struct arguments *a, const struct experiment_info *info, struct error *err) {
@@ -262,15 +233,12 @@ static int describe(const struct arguments *a, struct session *session, struct e
   if (experiment) {
     return describe_experiment(a, &experiment->info, err);
   }
-  const struct scheme *scheme = host_find(session->host, a->id, a->plugin, err);
-  if (scheme) {
-    return describe_scheme(a, scheme, err);
-  }
-  const char *near = err->code == ERROR_CONFIG_NAME ? config_nearest(a->id, session->ids) : NULL;
-  if (near) {
-    return error_set(err, ERROR_CONFIG_NAME, "'%s' is no scheme or experiment; did you mean '%s'?", a->id, near);
-  }
-  return err->code;
+  struct scheme_arguments arguments = {a->id, a->plugin, a->settings, a->n_settings};
+  struct scheme_choice choice;
+  int status = scheme_choose(session, &arguments, &choice, err);
+  status = status ? status : describe_scheme(a, &choice, err);
+  scheme_choice_free(&choice);
+  return status;
 }
 
 int command_describe(int argc, char **argv) {

@@ -3,8 +3,10 @@
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "commands/output.h"
+#include "config/number.h"
 #include "experiments/experiment.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +40,15 @@ static error_t parse_session(int key, char *argument, struct argp_state *state) 
 }
 
 const struct argp session_argp = {.options = session_options, .parser = parse_session};
+
+double session_number(struct argp_state *state, const char *option, const char *text, double min, double max) {
+  struct number number;
+  if (number_parse(text, &number) != NUMBER_OK || number.real != floor(number.real) || number.real < min ||
+      number.real > max) {
+    argp_error(state, "--%s: '%s' is not a whole number from %.0f to %.0f", option, text, min, max);
+  }
+  return number.real;
+}
 
 int command_fail(const struct error *err) {
   fflush(stdout);

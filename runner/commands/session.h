@@ -37,6 +37,11 @@ void session_close(struct session *session);
 struct plan *session_plan(struct session *session, const char *path, const char *text, const char *const *overrides,
                           size_t n_overrides, int *exit_code);
 
+/* An option's argument as a whole number from min to max; otherwise a usage error by argp_error, which ends the
+ * process.
+ */
+double session_number(struct argp_state *state, const char *option, const char *text, double min, double max);
+
 /* The style for tables on stdout. */
 struct table_style session_style(const struct session_options *options);
 

@@ -5,6 +5,7 @@ const struct command command_table[] = {
     {"plan", "print the resolved plan, a config with all defaults filled in", command_plan},
     {"list", "list the schemes and experiments that can be used", command_list},
     {"describe", "describe one scheme or experiment: parameters, defaults, ranges", command_describe},
+    {"apply", "apply a scheme to your own tensor: embedding, queries and keys, or biases", command_apply},
     {"show", "show what is in a results file: its tree, a tensor, a curve", command_show},
     {"diff", "compare two results files number by number", command_diff},
     {0},

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,16 @@ int tensor_split_name(const char *name, char **file, char **dataset, struct erro
     }
   }
   return 0;
+}
+
+void tensor_shape_text(const struct tensor_shape *shape, char *text, size_t size) {
+  size_t used = (size_t)snprintf(text, size, "[");
+  for (unsigned axis = 0; axis < shape->rank && used < size; axis++) {
+    used += (size_t)snprintf(text + used, size - used, axis ? ", %zu" : "%zu", shape->dim[axis]);
+  }
+  if (used < size) {
+    snprintf(text + used, size - used, "]");
+  }
 }
 
 /* Where a tensor lies: lists in the config (file NULL), a dataset, or a .npy file (dataset NULL). */

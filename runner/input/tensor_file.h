@@ -14,6 +14,9 @@ struct tensor_shape {
   size_t dim[TENSOR_MAX_RANK];
 };
 
+/* "[3, 4]", cut where the buffer ends. */
+void tensor_shape_text(const struct tensor_shape *shape, char *text, size_t size);
+
 /* The shape without reading the numbers; *from is a description for messages, to be freed (NULL on error). All
  * functions return 0, ERROR_FILE_* or ERROR_MEMORY. */
 int tensor_shape_of(const struct key_value *value, struct tensor_shape *shape, char **from, struct error *err);
