@@ -81,6 +81,13 @@ int instance_rotate(const struct instance *instance, int role, unsigned layer, u
                     size_t n, const double *mapped, const uint8_t *padding, double seq_len, const float *in, float *out,
                     struct error *err);
 
+/* The same for rows first .. first + count - 1 of the n alone, the others left as they are: the bits do not depend on
+ * how rows are cut into calls, so that threads can share them. in, out, mapped and padding are those of all rows. [any]
+ */
+int instance_rotate_rows(const struct instance *instance, int role, unsigned layer, unsigned head, unsigned n_heads,
+                         size_t n, size_t first, size_t count, const double *mapped, const uint8_t *padding,
+                         double seq_len, const float *in, float *out, struct error *err);
+
 /* s [nq][s_stride] += bias of query head `head` for rows at mapped_q [nq] and columns at mapped_k [nk]. Padding rows
  * and columns get none. q, k: rows as in the product, used by PE_TRAIT_CONTENT schemes. Nothing where the scheme has no
  * BIAS site. [any] */

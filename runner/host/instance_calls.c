@@ -209,28 +209,31 @@ static void copy_rows(size_t n, size_t from, size_t to, const float *in, float *
   }
 }
 
-int instance_rotate(const struct instance *instance, int role, unsigned layer, unsigned head, unsigned n_heads,
-                    size_t n, const double *mapped, const uint8_t *padding, double seq_len, const float *in, float *out,
-                    struct error *err) {
+int instance_rotate_rows(const struct instance *instance, int role, unsigned layer, unsigned head, unsigned n_heads,
+                         size_t n, size_t first, size_t count, const double *mapped, const uint8_t *padding,
+                         double seq_len, const float *in, float *out, struct error *err) {
   size_t head_dim = instance->shape.head_dim, width = instance->qk_width;
   assert(role == PE_ROLE_QUERY || role == PE_ROLE_KEY);
   assert(in != out || width == head_dim);
-  if (!(instance_sites(instance) & PE_SITE_QK)) {
-    copy_rows(n * n_heads, head_dim, width, in, out);
-    return 0;
-  }
-  for (size_t h = 0; h < n_heads && padding; h++) {
-    for (size_t row = 0; row < n; row++) {
-      if (padding[row]) {
+  assert(first <= n && count <= n - first);
+  bool moves = instance_sites(instance) & PE_SITE_QK;
+  for (size_t h = 0; h < n_heads; h++) {
+    for (size_t row = first; row < first + count; row++) {
+      if (!moves || (padding && padding[row])) {
         size_t at = h * n + row;
         copy_rows(1, head_dim, width, in + at * head_dim, out + at * width);
       }
     }
   }
+  if (!moves) {
+    return 0;
+  }
   struct scratch scratch;
   void *memory;
-  int status = scratch_lend(instance, n, 0, &scratch, &memory, err);
-  for (size_t start = 0, end; !status && next_run(padding, n, &start, &end); start = end) {
+  int status = scratch_lend(instance, count, 0, &scratch, &memory, err);
+  const uint8_t *padding_here = padding ? padding + first : NULL;
+  for (size_t start = 0, end; !status && next_run(padding_here, count, &start, &end); start = end) {
+    size_t row = first + start;
     pe_rows rows = {.struct_size = sizeof rows,
                     .role = role,
                     .layer = layer,
@@ -238,17 +241,23 @@ int instance_rotate(const struct instance *instance, int role, unsigned layer, u
                     .n_heads = n_heads,
                     .seq_len = seq_len,
                     .n = end - start,
-                    .pos = mapped + start * instance->domain.pos_axes,
-                    .in = in + start * head_dim,
+                    .pos = mapped + row * instance->domain.pos_axes,
+                    .in = in + row * head_dim,
                     .in_stride = head_dim,
                     .in_head_stride = n * head_dim,
-                    .out = out + start * width,
+                    .out = out + row * width,
                     .out_stride = width,
                     .out_head_stride = n * width};
-    status = rotate_run(instance, &rows, start, memory, err);
+    status = rotate_run(instance, &rows, row, memory, err);
   }
   free(scratch.large);
   return status;
+}
+
+int instance_rotate(const struct instance *instance, int role, unsigned layer, unsigned head, unsigned n_heads,
+                    size_t n, const double *mapped, const uint8_t *padding, double seq_len, const float *in, float *out,
+                    struct error *err) {
+  return instance_rotate_rows(instance, role, layer, head, n_heads, n, 0, n, mapped, padding, seq_len, in, out, err);
 }
 
 /* ---- BIAS ---- */

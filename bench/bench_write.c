@@ -1,0 +1,75 @@
+/* One record of attention weights as a results file: image in memory, checksums and compression, write, fsync, rename.
+ */
+#include "bench.h"
+
+#include "results/results.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct write_work {
+  const char *path;
+  struct results_file file;
+};
+
+static int write_results(void *context, struct error *err) {
+  const struct write_work *work = context;
+  return results_write(work->path, &work->file, err);
+}
+
+/* Rows of a causal softmax over random logits, so that they compress as real ones do. */
+static void fill_weights(float *weights, size_t heads, size_t n) {
+  for (size_t row = 0; row < heads * n; row++) {
+    float *w = weights + row * n;
+    size_t seen = row % n + 1;
+    char name[32];
+    snprintf(name, sizeof name, "row %zu", row);
+    bench_fill(w, seen, name);
+    for (size_t j = 0; j < n; j++) {
+      w[j] = j < seen ? w[j] * w[j] / (float)seen : 0.0f;
+    }
+  }
+}
+
+int bench_write(const struct bench *bench, json_t *result, struct error *err) {
+  size_t megabytes, repeats;
+  int status = bench_number(bench, "megabytes", 1, 4096, &megabytes, err);
+  status = status ? status : bench_number(bench, "repeats", 1, 1000, &repeats, err);
+  if (status) {
+    return status;
+  }
+  enum { N = 512 };
+  size_t heads = megabytes; /* 512 x 512 float32 is 1 MiB */
+  struct record record = {.experiment = "attention", .label = "none", .title = "pe-bench", .signal = "weights"};
+  struct tensor_spec spec = {
+      .name = "weights",
+      .element = ELEMENT_F32,
+      .rank = 3,
+      .axis = {{.name = "head", .length = heads}, {.name = "query", .length = N}, {.name = "key", .length = N}},
+      .long_name = "attention weights"};
+  struct tensor *tensor = record_add(&record, &spec, err);
+  if (!tensor) {
+    return err->code;
+  }
+  fill_weights(tensor->data, heads, N);
+  const struct record *const records[] = {&record};
+  struct results_experiment experiment = {
+      .label = "attention", .title = "pe-bench", .records = records, .count = 1, .shown = "none"};
+  struct write_work work = {.path = bench_text(bench, "path"),
+                            .file = {.title = "pe-bench",
+                                     .status = "complete",
+                                     .experiments = &experiment,
+                                     .n_experiments = 1,
+                                     .shown = "attention"}};
+  status = bench_repeat(repeats, write_results, &work, result, err);
+  struct stat written;
+  if (!status && stat(work.path, &written) == 0) {
+    bench_put(result, "file_mib", (double)written.st_size / 1048576.0);
+    bench_put(result, "mib_per_s", (double)megabytes / json_number_value(json_object_get(result, "seconds")));
+    unlink(work.path);
+  }
+  bench_put_peak(result);
+  record_free(&record);
+  return status;
+}

@@ -1,0 +1,302 @@
+#!/usr/bin/python3
+"""Measure pe-run and what people would write instead, in turn, and write docs/performance.md with its plots.
+
+    bench/run.py BUILD            the whole (about 15 minutes on two idle cores)
+    bench/run.py BUILD --quick    every part once, small, written to a temporary folder: does it run?
+
+BUILD is the build folder with pe-bench and pe-run. Wants python3-torch, python3-numpy and gnuplot; a peer that is not
+installed is left out, and the page says so.
+"""
+import argparse
+import json
+import math
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+HEADS, HEAD_DIM = 8, 64
+
+# What the libraries choose by themselves on this machine is what is measured.
+ENVIRONMENT = {key: value for key, value in os.environ.items()
+               if key not in ("OPENBLAS_CORETYPE", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "LIBXSMM_TARGET")}
+
+
+def output_of(command):
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))} failed ({done.returncode}):\n{done.stderr}")
+    return done.stdout
+
+
+class Bench:
+    """Runs pe-bench and the peers; each measurement is a fresh process."""
+
+    def __init__(self, build, quick):
+        self.build, self.quick = build, quick
+        self.repeats = 1 if quick else 5
+
+    def own(self, name, *settings):
+        return json.loads(output_of([self.build / "pe-bench", name, "--json", *settings]))
+
+    def scan(self, length, scheme="rope", threads=2, repeats=None, **more):
+        return self.own("scan", f"scheme={scheme}", f"length={length}", f"threads={threads}", f"heads={HEADS}",
+                        f"head_dim={HEAD_DIM}", f"repeats={repeats or self.repeats}",
+                        *(f"{key}={value}" for key, value in more.items()))
+
+    def process(self, *command):
+        return json.loads(output_of([self.build / "pe-bench", "process", "--json", f"repeats={self.repeats}", "--",
+                                     *map(str, command)]))
+
+    def peer(self, script, length, threads=2, repeats=1, **more):
+        command = [sys.executable, HERE / "peers" / script, f"length={length}", f"threads={threads}", f"heads={HEADS}",
+                   f"head_dim={HEAD_DIM}", f"repeats={repeats}", *(f"{key}={value}" for key, value in more.items())]
+        return json.loads(output_of(command))
+
+
+def installed(module):
+    return subprocess.run([sys.executable, "-c", f"import {module}"], env=ENVIRONMENT, capture_output=True,
+                          check=False).returncode == 0
+
+
+# ---- measuring ------------------------------------------------------------------------------------------------------
+
+
+def bound_of(ceilings, length, threads):
+    """Seconds that the products and exponentials at and below the diagonal take at the best measured rates."""
+    cells = HEADS * length * (length + 1) / 2
+    product = cells * 2 * HEAD_DIM / (ceilings["product_gflops"] * 1e9)
+    return (product + cells * ceilings["exponential_ns"] * 1e-9) / threads
+
+
+def better(one, other):
+    """The better of two measurements of the ceilings: a bound must not be too easy."""
+    return {**one, "product_gflops": max(one["product_gflops"], other["product_gflops"]),
+            "exponential_ns": min(one["exponential_ns"], other["exponential_ns"]),
+            "copy_gb_per_s": max(one["copy_gb_per_s"], other["copy_gb_per_s"])}
+
+
+def in_turn(rounds, *calls):
+    """Each call once per round, so that whatever else the machine does meets all of them. Lists of seconds."""
+    times = [[] for _ in calls]
+    results = [None] * len(calls)
+    for _ in range(rounds):
+        for i, call in enumerate(calls):
+            results[i] = call()
+            times[i].append(results[i]["seconds"])
+    return times, results
+
+
+def ratio(times, base):
+    """Median of the rounds' ratios, with the smallest and the largest."""
+    ratios = sorted(t / b for t, b in zip(times, base))
+    return statistics.median(ratios), ratios[0], ratios[-1]
+
+
+def measure(bench):
+    quick = bench.quick
+    rounds = 1 if quick else 5
+    facts = {"ceilings": bench.own("ceilings", "repeats=3" if quick else "repeats=40")}
+    main_length = 512 if quick else 8192
+    peers = []
+    if installed("torch"):
+        peers += [("PyTorch, tuned", "torch_scan.py", {"variant": "tuned"}),
+                  ("PyTorch, as first written, in chunks", "torch_scan.py", {"variant": "chunked"})]
+    if installed("numpy"):
+        peers += [("NumPy", "numpy_scan.py", {})]
+    if quick:
+        peers = [peer for peer in peers if peer[2].get("variant") != "chunked"]
+
+    facts["main_length"] = main_length
+    calls = [lambda: bench.scan(main_length), lambda: bench.scan(main_length, threads=1)]
+    for _, script, more in peers:
+        calls += [lambda s=script, m=more: bench.peer(s, main_length, **m),
+                  lambda s=script, m=more: bench.peer(s, main_length, threads=1, **m)]
+    times, results = in_turn(rounds, *calls)
+    facts["main"] = {"times": times, "results": results, "peers": [name for name, _, _ in peers]}
+
+    # Beside plain attention: what positions cost.
+    schemes = ["none", "rope", "alibi", "kerple", "t5"]
+    times, _ = in_turn(rounds, *(lambda s=s: bench.scan(main_length, scheme=s) for s in schemes))
+    facts["schemes"] = [(scheme, statistics.median(t), ratio(t, times[0])) for scheme, t in zip(schemes, times)]
+
+    # Short sequences, many of them.
+    facts["short"] = []
+    torch = [peer for peer in peers if peer[1] == "torch_scan.py"]
+    for length in [64] if quick else [64, 128, 256, 512]:
+        count = 2 if quick else max(20, 2_000_000 // length // length)
+        calls = [lambda n=length, c=count: bench.scan(n, calls=c, repeats=3)]
+        calls += [lambda s=script, m=more, n=length, c=count: bench.peer(s, n, calls=max(2, c // 10), **m)
+                  for _, script, more in torch]
+        times, results = in_turn(rounds, *calls)
+        per_call = [[t / int(r["calls"]) for t in ts] for ts, r in zip(times, results)]
+        facts["short"].append((length, per_call, [name for name, _, _ in torch]))
+
+    # Growth.
+    facts["growth"] = []
+    for length in [256, 512] if quick else [1024, 2048, 4096, 8192, 16384, 32768, 65536]:
+        facts["growth"].append(bench.scan(length, repeats=1 if length > 16384 else 3))
+    facts["peer_growth"] = []
+    if peers and peers[0][1] == "torch_scan.py":
+        for length in [256, 512] if quick else [1024, 2048, 4096, 8192, 16384]:
+            facts["peer_growth"].append(bench.peer("torch_scan.py", length, variant="tuned"))
+
+    facts["parts"] = [bench.own("scheme", f"scheme={s}", "length=512" if quick else "length=4096")
+                      for s in ("sinusoidal", "learned", "rope", "alibi", "t5")]
+    with tempfile.TemporaryDirectory() as folder:
+        facts["write"] = bench.own("write", f"path={folder}/out.h5", "megabytes=4" if quick else "megabytes=256")
+        facts["start"] = bench.process(bench.build / "pe-run", "list")
+        configs = sorted((ROOT / "configs").glob("*.yaml"))
+        facts["configs"] = [(config.name, bench.process(bench.build / "pe-run", config, f"output={folder}/{config.stem}.h5",
+                                                        "--quiet", "--threads", "2"))
+                            for config in (configs[:1] if quick else configs)]
+    facts["ceilings"] = better(facts["ceilings"], bench.own("ceilings", "repeats=3" if quick else "repeats=40"))
+    return facts
+
+
+# ---- writing --------------------------------------------------------------------------------------------------------
+
+
+def seconds_text(seconds):
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} µs"
+
+
+def slope(rows, key):
+    """Exponent between the last two rows."""
+    a, b = rows[-2], rows[-1]
+    return math.log(b[key] / a[key]) / math.log(int(b["length"]) / int(a["length"]))
+
+
+def machine():
+    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
+    compiler = output_of(["gcc", "--version"]).splitlines()[0]
+    return f"{model}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, {compiler}, glibc {platform.libc_ver()[1]}"
+
+
+def plot(facts, path):
+    rows, peers = facts["growth"], facts["peer_growth"]
+    data = "\n".join(f"{r['length']} {r['seconds']} {r['peak_mib']} {r['qk_mib']}" for r in rows)
+    peer_data = "\n".join(f"{r['length']} {r['seconds']} {r['peak_mib']}" for r in peers)
+    first = rows[0]
+    scale = first["seconds"] / int(first["length"]) ** 2
+    peer_time = ", $peer using 1:2 with linespoints title 'PyTorch, tuned'" if peers else ""
+    peer_memory = ", $peer using 1:3 with linespoints title 'PyTorch, tuned'" if peers else ""
+    script = f"""
+set terminal svg size 900,400 dynamic enhanced font 'sans,12' name 'performance'
+set output '{path}'
+$own << EOD
+{data}
+EOD
+$peer << EOD
+{peer_data or '1 1 1'}
+EOD
+set logscale xy
+set key left top
+set xlabel 'length T'
+set grid
+set multiplot layout 1,2
+set title 'seconds, {HEADS} heads of {HEAD_DIM}, causal, rope, 2 threads'
+plot $own using 1:2 with linespoints title 'pe-run', {scale} * x * x with lines dashtype 2 title 'T^2'{peer_time}
+set title 'peak memory in MiB'
+plot $own using 1:3 with linespoints title 'pe-run', $own using 1:4 with lines dashtype 2 title 'q and k'{peer_memory}
+unset multiplot
+"""
+    subprocess.run(["gnuplot"], input=script, text=True, check=True)
+
+
+def page(facts, command):
+    ceilings, main = facts["ceilings"], facts["main"]
+    length, lines = facts["main_length"], []
+    add = lines.append
+    own, own_1 = main["times"][0], main["times"][1]
+    own_median, one_median = statistics.median(own), statistics.median(own_1)
+    add("# Performance\n")
+    add(f"Measured by `{command}` on: {machine()}. Kernel: {main['results'][0]['kernel']}. Times are medians of processes "
+        "started in turn; in brackets the smallest and the largest.\n")
+    add("## The scan\n")
+    add(f"One layer, {HEADS} heads of {HEAD_DIM}, T = {length}, causal, rope: q and k turned, scores, softmax; row entropy, "
+        "log-sum-exp, largest logit, mass by distance. The same work in other people's tools: `bench/peers/`.\n")
+    add("| program | 2 threads | 1 thread | pe-run is faster by (2 threads) | peak MiB |")
+    add("| --- | --- | --- | --- | --- |")
+
+    def cell(times):
+        return f"{seconds_text(statistics.median(times))} ({seconds_text(min(times))} to {seconds_text(max(times))})"
+
+    add(f"| pe-run | {cell(own)} | {cell(own_1)} | 1 | {main['results'][0]['peak_mib']:.0f} |")
+    for i, name in enumerate(main["peers"]):
+        two, one, result = main["times"][2 + 2 * i], main["times"][3 + 2 * i], main["results"][2 + 2 * i]
+        middle, low, high = ratio(two, own)
+        add(f"| {name} ({result['library']}) | {cell(two)} | {cell(one)} | {middle:.1f} ({low:.1f} to {high:.1f}) | "
+            f"{result['peak_mib']:.0f} |")
+    speedup, low, high = ratio(own_1, own)
+    bound = bound_of(ceilings, length, 2)
+    add(f"\nTwo threads are {speedup:.2f} ({low:.2f} to {high:.2f}) times as fast as one.\n")
+    add("## Against the machine\n")
+    add(f"One thread reaches at most {ceilings['product_gflops']:.0f} GFLOP/s in a product of cached tiles "
+        f"({ceilings['product_library']}, {ceilings['product_rows']:.0f} queries x {ceilings['product_keys']:.0f} keys x "
+        f"{HEAD_DIM}), {ceilings['exponential_ns']:.3f} ns per exponential ({ceilings['exponential_kernel']}), and copies "
+        f"{ceilings['copy_gb_per_s']:.1f} GB/s. Products and exponentials at and below the diagonal at these rates, on two "
+        f"cores: {seconds_text(bound)}. The scan reaches {100 * bound / own_median:.0f} % of that bound with two threads, "
+        f"{100 * bound_of(ceilings, length, 1) / one_median:.0f} % with one.\n")
+    add("## What positions cost\n")
+    add("| scheme | seconds | against none |\n| --- | --- | --- |")
+    for scheme, seconds, (middle, low, high) in facts["schemes"]:
+        add(f"| {scheme} | {seconds_text(seconds)} | {middle:.3f} ({low:.3f} to {high:.3f}) |")
+    add("\n## Short sequences\n")
+    names = facts["short"][0][2]
+    add("| T | pe-run, one call | " + " | ".join(f"{name} | faster by" for name in names) + " |")
+    add("| --- " * (2 + 2 * len(names)) + "|")
+    for short_length, per_call, _ in facts["short"]:
+        cells = [f"{short_length}", seconds_text(statistics.median(per_call[0]))]
+        for times in per_call[1:]:
+            middle, low, high = ratio(times, per_call[0])
+            cells += [seconds_text(statistics.median(times)), f"{middle:.1f} ({low:.1f} to {high:.1f})"]
+        add("| " + " | ".join(cells) + " |")
+    add("\n## How it grows\n")
+    add("![time and memory against T](performance.svg)\n")
+    add("| T | seconds | share of the bound | peak MiB | bytes of q and k, MiB | 1.6 x that + 32 MiB |")
+    add("| --- " * 6 + "|")
+    for row in facts["growth"]:
+        n = int(row["length"])
+        add(f"| {n} | {seconds_text(row['seconds'])} | {100 * bound_of(ceilings, n, 2) / row['seconds']:.0f} % | "
+            f"{row['peak_mib']:.0f} | {row['qk_mib']:.0f} | {1.6 * row['qk_mib'] + 32:.0f} |")
+    add(f"\nBetween the last two lengths time grows as T^{slope(facts['growth'], 'seconds'):.2f} and peak memory as "
+        f"T^{slope(facts['growth'], 'peak_mib'):.2f}.\n")
+    add("## Parts\n")
+    add("| part | |\n| --- | --- |")
+    for part in facts["parts"]:
+        for key, unit in (("embed_ns_per_element", "ns per element embedded"),
+                          ("rotate_ns_per_element", "ns per element rotated"),
+                          ("bias_ns_per_cell", "ns per cell of bias, without the row of distances")):
+            if key in part:
+                add(f"| {part['scheme']} | {part[key]:.2f} {unit} |")
+    add(f"| results file of {facts['write']['megabytes']} MiB of weights | {facts['write']['mib_per_s']:.0f} MiB/s, "
+        f"{facts['write']['file_mib']:.0f} MiB on disk |")
+    add(f"| `pe-run list`, start to end | {seconds_text(facts['start']['seconds'])} |")
+    for name, result in facts["configs"]:
+        add(f"| `pe-run configs/{name}` | {seconds_text(result['seconds'])}, {result['peak_mib']:.0f} MiB |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--quick", action="store_true")
+    arguments = parser.parse_args()
+    facts = measure(Bench(arguments.build.resolve(), arguments.quick))
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary) if arguments.quick else ROOT / "docs"
+        plot(facts, folder / "performance.svg")
+        (folder / "performance.md").write_text(page(facts, "bench/run.py build"), encoding="utf-8")
+        if arguments.quick:
+            print((folder / "performance.md").read_text(encoding="utf-8"))
+        else:
+            (arguments.build / "performance.json").write_text(json.dumps(facts, indent=1, default=str))
+
+
+main()
