@@ -3,6 +3,7 @@
 #include "commands/commands.h"
 #include "commands/provenance.h"
 #include "commands/session.h"
+#include "commands/without_file.h"
 #include "experiments/experiment.h"
 #include "results/results.h"
 #include "results/stored_tables.h"
@@ -76,6 +77,8 @@ static const struct argp argp = {
     .doc =
         "Run the experiments of a YAML config on its schemes; print a table each and write one HDF5 file.\v"
         "KEY=VALUE overrides a key of the config: seed=7 extrapolation.lengths=[512,1024] rope.base=5e5.\n"
+        "Without a file, an experiment is run on schemes with random weights: extrapolation rope alibi "
+        "lengths=[128,512].\n"
         "Exit codes: 0 all jobs done, 1 a job failed, 2 usage or config, 3 a plugin was refused, 4 a file could not be "
         "read or written, 70 internal error.",
     .children = children,
@@ -162,6 +165,9 @@ static int show_tables(const struct arguments *a, const struct plan *plan, const
   for (size_t i = 0; i < plan->n_experiments; i++) {
     const struct conclusion *conclusion = &run->experiments[i].conclusion;
     for (size_t t = 0; t < conclusion->n_tables; t++) {
+      if (table_rows(&conclusion->tables[t]) == 0) {
+        continue;
+      }
       int status = table_show(&conclusion->tables[t], &style, stdout, err);
       if (status) {
         return status;
@@ -221,6 +227,29 @@ static int run_plan(const struct arguments *a, const struct plan *plan, struct s
   return code;
 }
 
+/* The plan of a config file, or of a run without one: `extrapolation rope alibi lengths=[128,512]`. */
+static struct plan *load(const struct arguments *a, struct session *session, int *code) {
+  const struct experiment *experiment = experiment_find(a->config);
+  if (!experiment || access(a->config, F_OK) == 0) {
+    return session_plan(session, a->config, NULL, a->overrides, a->n_overrides, code);
+  }
+  struct error err = {0};
+  struct without_file config;
+  if (without_file_new(experiment, a->overrides, a->n_overrides, &config, &err)) {
+    *code = command_fail(&err);
+    return NULL;
+  }
+  struct plan *plan =
+      session_plan(session, NULL, config.text, (const char *const *)config.overrides, config.n_overrides, code);
+  without_file_free(&config);
+  char *text = plan && !a->quiet ? plan_print(plan, true, &err) : NULL;
+  if (text) {
+    fprintf(stderr, "# The config of this run; `pe-run run` on it does the same.\n%s", text);
+  }
+  free(text);
+  return plan;
+}
+
 int command_run(int argc, char **argv) {
   struct error err = {0};
   struct arguments a = {0};
@@ -232,7 +261,7 @@ int command_run(int argc, char **argv) {
   argp_parse(&argp, argc, argv, 0, NULL, &a);
   struct session session;
   int code = session_open(&a.session, &session);
-  struct plan *plan = code ? NULL : session_plan(&session, a.config, NULL, a.overrides, a.n_overrides, &code);
+  struct plan *plan = code ? NULL : load(&a, &session, &code);
   if (plan) {
     code = run_plan(&a, plan, &session);
   }

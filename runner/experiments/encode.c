@@ -7,7 +7,7 @@
 
 /* Positions of a sequence before the scheme's map: padding is -1, the tokens after it count from 0. A scheme of several
  * axes gets the same position on each, as text does. */
-static void raw_positions(const struct sequence *sequence, const uint8_t *padding, size_t axes, double *out) {
+static void counted_positions(const struct sequence *sequence, const uint8_t *padding, size_t axes, double *out) {
   double next = sequence->offset;
   for (size_t i = 0; i < sequence->n; i++) {
     double position = sequence->positions ? sequence->positions[i] : next;
@@ -17,6 +17,45 @@ static void raw_positions(const struct sequence *sequence, const uint8_t *paddin
     }
     next += padded ? 0 : 1;
   }
+}
+
+/* The same where the config gives positions: row i gets those of the text's place i (of its own token where there is
+ * padding), moved on by the offset. */
+static int given_positions(const struct experiment_context *context, const struct instance *scheme,
+                           const struct sequence *sequence, const size_t *index, const uint8_t *padding, size_t axes,
+                           double *out, struct error *err) {
+  const struct model *model = context->model;
+  size_t given_axes = model_position_axes(model);
+  size_t n = sequence->n;
+  bool looks = instance_sites(scheme) != 0; /* the control does not look at positions */
+  if (looks && given_axes != 1 && given_axes != axes) {
+    return error_set(err, ERROR_JOB_SETUP, "positions have %zu coordinates, %s takes %zu", given_axes,
+                     context->scheme_entry->label, axes);
+  }
+  double *given = memory_new(n, given_axes * sizeof *given, "positions", err);
+  size_t *places = given ? memory_new(n, sizeof *places, "positions", err) : NULL;
+  for (size_t i = 0; places && i < n; i++) {
+    places[i] = padding ? index[i] : i;
+  }
+  int status = places ? model_positions(model, sequence->text, places, n, given, err) : (int)err->code;
+  for (size_t i = 0; !status && i < n * axes; i++) {
+    bool padded = padding && padding[i / axes];
+    double position = given_axes == axes ? given[i] : given[i / axes * given_axes];
+    out[i] = padded ? -1 : position + sequence->offset;
+  }
+  free(given);
+  free(places);
+  return status;
+}
+
+static int raw_positions(const struct experiment_context *context, const struct instance *scheme,
+                         const struct sequence *sequence, const size_t *index, const uint8_t *padding, size_t axes,
+                         double *out, struct error *err) {
+  if (sequence->positions || model_positions_are_default(context->model)) {
+    counted_positions(sequence, padding, axes, out);
+    return 0;
+  }
+  return given_positions(context, scheme, sequence, index, padding, axes, out, err);
 }
 
 static int gather_padding(const struct text_tokens *text, const size_t *index, size_t n, uint8_t **out,
@@ -116,7 +155,9 @@ static int encode_rows(const struct experiment_context *context, const struct in
     status = gather_padding(&model->texts[sequence->text], index, e->n, &e->padding, err);
   }
   if (!status) {
-    raw_positions(sequence, e->padding, e->axes, positions);
+    status = raw_positions(context, scheme, sequence, index, e->padding, e->axes, positions, err);
+  }
+  if (!status) {
     status = instance_map_positions(scheme, e->n, positions, e->padding, e->mapped, &e->seq_len, err);
   }
   if (!status) {

@@ -119,7 +119,7 @@ static double *add_per_head(struct record *record, const struct model *model, co
 }
 
 static int measure_toeplitz(const struct experiment_context *context, const float *logits, size_t n, double bound,
-                            struct record *record, struct error *err) {
+                            bool evenly_spaced, struct record *record, struct error *err) {
   const struct model *model = context->model;
   double *plain = add_per_head(record, model, "toeplitz_residual", "||S - diagonal means|| / ||S||, equal tokens", err);
   double *centred =
@@ -133,8 +133,8 @@ static int measure_toeplitz(const struct experiment_context *context, const floa
   }
   for (size_t head = 0; head < model->n_heads; head++) {
     const float *s = logits + head * n * n;
-    plain[head] = toeplitz_residual(s, n, false, bound);
-    centred[head] = toeplitz_residual(s, n, true, bound);
+    plain[head] = evenly_spaced ? toeplitz_residual(s, n, false, bound) : NAN;
+    centred[head] = evenly_spaced ? toeplitz_residual(s, n, true, bound) : NAN;
     double total = 0;
     for (size_t i = 0; i < n * n; i++) {
       total += (double)s[i];
@@ -216,7 +216,11 @@ static int run(const struct experiment_context *context, struct record *record, 
   }
   double bound = 0;
   float *logits = logits_at(context, n, index, 0, &bound, err);
-  int status = logits ? measure_toeplitz(context, logits, n, bound, record, err) : (int)err->code;
+  /* Diagonals mean equal distances only where positions are evenly spaced. */
+  int status = logits ? 0 : (int)err->code;
+  if (!status) {
+    status = measure_toeplitz(context, logits, n, bound, model_positions_are_default(context->model), record, err);
+  }
   if (!status) {
     status = measure_shifts(context, logits, n, index, bound, record, err);
   }
@@ -275,7 +279,7 @@ static int summarise(const struct record *record, double **shift_error, size_t *
     out->residual = largest(residual, heads);
     out->toeplitz = true;
     for (size_t head = 0; head < heads; head++) {
-      out->toeplitz = out->toeplitz && residual[head] <= limit[head];
+      out->toeplitz = out->toeplitz && !(residual[head] > limit[head]);
     }
   }
   free(limit);

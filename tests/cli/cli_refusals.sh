@@ -80,3 +80,11 @@ expect_output "did you mean 'rope'?"
 printf '%s\nschemes: [rope]\n' "$base" >config.yaml
 expect_code 4 "$PE_RUN" config.yaml output=/proc/nowhere/results.h5 --quiet
 expect_output 'error[E0402]'
+# A run without a file: needs schemes, and does what the config it prints would do.
+expect_code 2 "$PE_RUN" extrapolation
+expect_output 'extrapolation: no scheme named'
+"$PE_RUN" relative_position rope length=8 shifts=[1,5] rope.base=5e5 output=out/printed.h5 >/dev/null 2>messages
+sed -n '/^# The config/,/^1\/2/p' messages | sed '1d;$d' >printed.yaml
+mv out/printed.h5 out/without-file.h5
+expect_code 0 "$PE_RUN" printed.yaml --quiet
+expect_code 0 "$PE_RUN" diff out/without-file.h5 out/printed.h5
