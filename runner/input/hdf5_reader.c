@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "input/hdf5_dataset.h"
+#include "input/hdf5_superblock.h"
 #include "input/regular_file.h"
 
 #include <math.h>
@@ -9,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { FIRST_USER_BLOCK = 512 };
 
 /* Texts of varying length lie in a heap that several elements may share, so that their sum is not bounded by the file.
  */
@@ -29,38 +28,15 @@ static hid_t open_quietly(const char *path, char *reason, size_t size) {
   return file;
 }
 
-/* The signature stands at 0, 512, 1024, 2048, ...: a block of someone else's (MATLAB's) may come first. */
-static int find_signature(int descriptor, const char *path, size_t bytes, bool *found, struct error *err) {
-  static const unsigned char signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
-  for (size_t offset = 0; offset <= bytes && bytes - offset >= sizeof signature;
-       offset = offset ? 2 * offset : FIRST_USER_BLOCK) {
-    unsigned char there[sizeof signature];
-    int status = regular_file_read(descriptor, path, offset, there, sizeof there, err);
-    if (status) {
-      return status;
-    }
-    if (!memcmp(there, signature, sizeof there)) {
-      *found = true;
-      return 0;
-    }
-  }
-  return 0;
-}
-
 struct hdf5_file *hdf5_file_open(const char *path, struct error *err) {
   size_t bytes = 0;
   int descriptor = regular_file_open(path, "an HDF5 file", &bytes, err);
   if (descriptor < 0) {
     return NULL;
   }
-  bool signed_as_hdf5 = false;
-  int status = find_signature(descriptor, path, bytes, &signed_as_hdf5, err);
+  int status = hdf5_check_superblock(descriptor, path, bytes, err);
   close(descriptor);
   if (status) {
-    return NULL;
-  }
-  if (!signed_as_hdf5) {
-    error_set(err, ERROR_FILE_CONTENT, "%s: is not an HDF5 file", path);
     return NULL;
   }
   struct hdf5_file *file = memory_new(1, sizeof *file, path, err);

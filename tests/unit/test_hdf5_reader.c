@@ -503,6 +503,23 @@ static void only_whole_regular_hdf5_files_are_opened(void **state) {
   expect_not_opened("cut.h5", ERROR_FILE_READ, expected);
 }
 
+/* One byte of a good file's superblock changed. */
+static void expect_byte_refused(off_t at, unsigned char byte, enum error_code code, const char *expected) {
+  H5Fclose(create("superblock.h5"));
+  FILE *file = fopen(in_folder("superblock.h5"), "r+b");
+  assert_true(file && !fseeko(file, at, SEEK_SET) && fputc(byte, file) == byte);
+  fclose(file);
+  expect_not_opened("superblock.h5", code, expected);
+}
+
+static void strange_superblocks_are_refused(void **state) {
+  (void)state;
+  expect_byte_refused(8, 9, ERROR_FILE_CONTENT, "is an HDF5 file of version 9; versions 0 to 3 are read");
+  expect_byte_refused(14, 4, ERROR_FILE_REFUSED, "has addresses of 8 and lengths of 4 bytes; 8 are read");
+  expect_byte_refused(48, 0, ERROR_FILE_REFUSED,
+                      "asks for a file driver of its own; only files that hold everything themselves are read");
+}
+
 /* MATLAB puts 512 bytes of its own first. */
 static void a_block_ahead_of_the_signature_is_skipped(void **state) {
   (void)state;
@@ -527,6 +544,7 @@ int main(void) {
       cmocka_unit_test(the_allowed_filters_are_read),
       cmocka_unit_test(more_elements_than_bytes_are_refused),
       cmocka_unit_test(only_whole_regular_hdf5_files_are_opened),
+      cmocka_unit_test(strange_superblocks_are_refused),
       cmocka_unit_test(a_block_ahead_of_the_signature_is_skipped),
   };
   return cmocka_run_group_tests(tests, make_folder, NULL);
