@@ -121,7 +121,7 @@ struct decoder *decoder_new(const struct parameters *layout, const struct stack 
   *decoder = (struct decoder){
       .layout = layout, .stack = stack, .most_sequences = sequences, .longest = length, .threads = threads};
   product_single_threaded();
-  int status = encoding_init(&decoder->encoding, &layout->shape, stack, length, err);
+  int status = encoding_init(&decoder->encoding, &layout->shape, stack, length, true, err);
   if (!status && !take_all(decoder, err)) {
     status = ERROR_MEMORY;
   }

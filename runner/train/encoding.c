@@ -30,7 +30,7 @@ static int refuse_axes(const struct instance *scheme, struct error *err) {
 }
 
 int encoding_init(struct encoding *encoding, const struct decoder_shape *shape, const struct stack *stack,
-                  size_t longest, struct error *err) {
+                  size_t longest, bool with_bias, struct error *err) {
   *encoding = (struct encoding){0};
   int status = refuse_axes(stack->scheme, err);
   status = status || !stack->other ? status : refuse_axes(stack->other, err);
@@ -38,7 +38,7 @@ int encoding_init(struct encoding *encoding, const struct decoder_shape *shape, 
     return status;
   }
   for (size_t layer = 0; layer < shape->layers; layer++) {
-    encoding->has_bias = encoding->has_bias || has_fixed_bias(stack_layer(stack, layer));
+    encoding->has_bias = encoding->has_bias || (with_bias && has_fixed_bias(stack_layer(stack, layer)));
   }
   encoding->mapped = memory_new(longest, sizeof(double), "positions", err);
   if (encoding->mapped && stack->other) {

@@ -29,9 +29,10 @@ struct encoding {
   bool has_bias; /* some layer's scheme has a BIAS site that does not look at content */
 };
 
-/* Make room for up to `longest` tokens. ERROR_SCHEME_REFUSED for a scheme whose positions have several coordinates. */
+/* Make room for up to `longest` tokens, with_bias: for the biases, too. ERROR_SCHEME_REFUSED for a scheme whose
+ * positions have several coordinates. */
 int encoding_init(struct encoding *encoding, const struct decoder_shape *shape, const struct stack *stack,
-                  size_t longest, struct error *err);
+                  size_t longest, bool with_bias, struct error *err);
 void encoding_destroy(struct encoding *encoding);
 
 /* Fill in for sequences of `length` tokens at positions 0 .. length - 1. ERROR_UNDEFINED where a scheme is not defined
