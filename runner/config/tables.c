@@ -53,8 +53,16 @@ static const struct key_table tokens_table = {
     .name = "tokens", .doc = "What the model reads: one of ids, text, file, corpus", TABLE(tokens_keys)};
 
 static const struct key_spec positions_keys[] = {
-    {.key = "start", .doc = "position of the first token", .type = KEY_REAL, .flags = KEY_OPTIONAL, ANY},
-    {.key = "step", .doc = "from one token to the next", .type = KEY_REAL, .flags = KEY_OPTIONAL, ANY},
+    {.key = "start",
+     .doc = "position of the first token; 0 where only step is given",
+     .type = KEY_REAL,
+     .flags = KEY_OPTIONAL,
+     ANY},
+    {.key = "step",
+     .doc = "from one token to the next; 1 where only start is given",
+     .type = KEY_REAL,
+     .flags = KEY_OPTIONAL,
+     ANY},
     {.key = "grid",
      .doc = "[rows, columns]: two coordinates per token, row by row",
      .type = KEY_INT_LIST,
