@@ -3,6 +3,7 @@
 #include "commands/describe_model.h"
 #include "commands/scheme_arguments.h"
 #include "commands/session.h"
+#include "commands/shape_options.h"
 #include "commands/words.h"
 #include "experiments/experiment.h"
 #include "host/instance.h"
@@ -19,62 +20,25 @@ struct arguments {
   const char *id;
   const char **settings;
   size_t n_settings;
-  unsigned heads, head_dim, d_model;
-  double length, train_length;
+  struct shape_options shape;
   const char *plugin;
   const char *from;
 };
 
-enum {
-  OPTION_HEADS = 0x200,
-  OPTION_HEAD_DIM,
-  OPTION_D_MODEL,
-  OPTION_LENGTH,
-  OPTION_TRAIN_LENGTH,
-  OPTION_PLUGIN,
-  OPTION_FROM
-};
+enum { OPTION_PLUGIN = 0x200, OPTION_FROM };
 
 static const struct argp_option options[] = {
-    {"heads", OPTION_HEADS, "N", 0, "derived values for N heads (default 8)", 1},
-    {"head-dim", OPTION_HEAD_DIM, "N", 0, "width of a query or key row (default 64)", 1},
-    {"d-model", OPTION_D_MODEL, "N", 0, "width of the input (default heads x head-dim)", 1},
-    {"length", OPTION_LENGTH, "N", 0, "sequence length (default: the training length)", 1},
-    {"train-length", OPTION_TRAIN_LENGTH, "N", 0, "training length (default 512)", 1},
     {"plugin", OPTION_PLUGIN, "FILE", 0, "take the scheme from this file", 1},
     {"from", OPTION_FROM, "config.json", 0, "what a released model's config does: parameters and shape are read there",
      1},
     {0}};
-
-static unsigned whole_number(struct argp_state *state, const char *option, const char *text) {
-  char *end;
-  unsigned long n = strtoul(text, &end, 10);
-  if (*end || *text == '-' || n < 1 || n > (1u << 24)) {
-    argp_error(state, "--%s: '%s' is not a whole number from 1 to %u", option, text, 1u << 24);
-  }
-  return (unsigned)n;
-}
 
 static error_t parse(int key, char *argument, struct argp_state *state) {
   struct arguments *a = state->input;
   switch (key) {
   case ARGP_KEY_INIT:
     state->child_inputs[0] = &a->session;
-    return 0;
-  case OPTION_HEADS:
-    a->heads = whole_number(state, "heads", argument);
-    return 0;
-  case OPTION_HEAD_DIM:
-    a->head_dim = whole_number(state, "head-dim", argument);
-    return 0;
-  case OPTION_D_MODEL:
-    a->d_model = whole_number(state, "d-model", argument);
-    return 0;
-  case OPTION_LENGTH:
-    a->length = whole_number(state, "length", argument);
-    return 0;
-  case OPTION_TRAIN_LENGTH:
-    a->train_length = whole_number(state, "train-length", argument);
+    state->child_inputs[1] = &a->shape;
     return 0;
   case OPTION_PLUGIN:
     a->plugin = argument;
@@ -102,7 +66,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   }
 }
 
-static const struct argp_child children[] = {{&session_argp, 0, NULL, 0}, {0}};
+static const struct argp_child children[] = {{&session_argp, 0, NULL, 0}, {&shape_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
     .options = options,
     .parser = parse,
@@ -161,20 +125,15 @@ static int show(const struct arguments *a, struct table *table, struct error *er
 }
 
 static int describe_derived(const struct arguments *a, const struct scheme_choice *choice, struct error *err) {
-  pe_shape shape = {.n_layers = 1,
-                    .n_heads = a->heads,
-                    .n_kv_heads = a->heads,
-                    .d_model = a->d_model ? a->d_model : a->heads * a->head_dim,
-                    .head_dim = a->head_dim,
-                    .train_len = a->train_length};
+  pe_shape shape = shape_of_options(&a->shape);
   struct instance *instance = scheme_instance(choice, &shape, 0, err);
   if (!instance) {
     return err->code;
   }
-  double length = a->length > 0 ? a->length : a->train_length;
+  double length = shape_length(&a->shape);
   struct table table = {0};
-  int status = table_title(&table, err, "Derived values: %u heads, head_dim %u, length %.0f, trained at %.0f", a->heads,
-                           a->head_dim, length, a->train_length);
+  int status = table_title(&table, err, "Derived values: %u heads, head_dim %u, length %.0f, trained at %.0f",
+                           a->shape.heads, a->shape.head_dim, length, a->shape.train_length);
   status = status ? status : fill_derived(instance, length, &table, err);
   if (!status && instance_derived_count(instance, length)) {
     status = show(a, &table, err);
@@ -243,7 +202,7 @@ static int describe(const struct arguments *a, struct session *session, struct e
 
 int command_describe(int argc, char **argv) {
   struct error err = {0};
-  struct arguments a = {.heads = 8, .head_dim = 64, .train_length = 512};
+  struct arguments a = {.shape = shape_defaults};
   a.settings = memory_new((size_t)argc, sizeof *a.settings, "arguments", &err);
   if (!a.settings) {
     return command_fail(&err);
