@@ -150,7 +150,7 @@ struct instance *scheme_instance(const struct scheme_choice *choice, const pe_sh
                                        .params = choice->params,
                                        .tensors = sources,
                                        .seed = seed,
-                                       .warn = print_warning};
+                                       .warn = choice->quiet ? NULL : print_warning};
     request.shape.struct_size = sizeof request.shape;
     instance = instance_new(&request, err);
   }

@@ -18,6 +18,7 @@ struct scheme_choice {
   const struct scheme *scheme;
   struct section *params;
   struct key_value *tensors; /* [n_tensors] KEY_TENSOR values */
+  bool quiet;                /* what the plugin has to say is not printed */
 };
 
 /* Find the scheme and read KEY=VALUE against its tables. 0; ERROR_CONFIG_* (exit code 2), with a hint where a name is
