@@ -244,10 +244,11 @@ static int ask_all(struct instance *instance, const struct tensor_source *tensor
   return status ? status : instance_bind_tensors(instance, tensors, err);
 }
 
+/* A scheme that acts at several sites may do without one of them (a table that is given for one site). */
 static int refuse_model(const struct instance *instance, struct error *err) {
   uint32_t sites = instance_sites(instance);
   const char *id = instance->scheme->info.id;
-  if ((sites & PE_SITE_EMBED) && instance->shape.d_model == 0) {
+  if (sites == PE_SITE_EMBED && instance->shape.d_model == 0) {
     return error_set(err, ERROR_SCHEME_REFUSED,
                      "%s: acts on embeddings, and there are none: queries and keys are given", id);
   }

@@ -5,7 +5,7 @@ static pe_status spoiled(const pe_host *host, const pe_shape *shape, const pe_va
                          pe_error *err) {
   pe_status status = sound_create(host, shape, values, out, err);
   volatile int zero = (int)values[SOUND_SLOPE].r;
-  volatile int quotient = values[SOUND_SLOPE].r == 0 ? 1 / zero : 1;
+  volatile int quotient = values[SOUND_SLOPE].r == 0 ? 100 / zero : 1;
   (void)quotient;
   return status;
 }

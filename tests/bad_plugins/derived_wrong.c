@@ -4,7 +4,7 @@
 static pe_status spoiled(const pe_instance *self, double seq_len, uint32_t which, pe_derived *out, double *buf,
                          size_t len, size_t *need) {
   pe_status status = sound_derived(self, seq_len, which, out, buf, len, need);
-  for (size_t i = 0; buf && i < *need; i++) {
+  for (size_t i = 0; buf && which == 0 && i < *need; i++) {
     buf[i] /= 8;
   }
   return status;

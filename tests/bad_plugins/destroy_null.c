@@ -2,7 +2,7 @@
 #include "sound.h"
 
 static void spoiled(pe_instance *self) {
-  self->gain = NULL;
+  *(const float *volatile *)&self->gain = NULL;
   free(self);
 }
 

@@ -77,7 +77,7 @@ UNUSED static pe_status sound_tensor_bind(pe_instance *self, const float *const 
 
 UNUSED static uint32_t sound_derived_count(const pe_instance *self, double seq_len) {
   (void)self, (void)seq_len;
-  return 1;
+  return 2;
 }
 
 UNUSED static double sound_frequency(const pe_instance *self, size_t pair) {
@@ -86,18 +86,18 @@ UNUSED static double sound_frequency(const pe_instance *self, size_t pair) {
 
 UNUSED static pe_status sound_derived(const pe_instance *self, double seq_len, uint32_t which, pe_derived *out,
                                       double *buf, size_t len, size_t *need) {
-  (void)seq_len, (void)which;
-  size_t pairs = self->head_dim / 2;
-  *need = pairs;
-  out->name = "inv_freq";
-  out->rank = 1;
-  out->dim[0] = pairs;
-  out->dim[1] = 1;
-  if (buf && len >= pairs) {
-    for (size_t i = 0; i < pairs; i++) {
+  (void)seq_len;
+  size_t pairs = self->head_dim / 2, columns = which == 0 ? 1 : 2;
+  *need = pairs * columns;
+  *out = (pe_derived){
+      .name = which == 0 ? "inv_freq" : "pairs", .rank = (uint32_t)columns, .dim = {pairs, columns}, .data = buf};
+  for (size_t i = 0; buf && len >= *need && i < pairs; i++) {
+    if (which == 0) {
       buf[i] = sound_frequency(self, i);
+    } else {
+      buf[2 * i] = (double)i;
+      buf[2 * i + 1] = (double)(i + pairs);
     }
-    out->data = buf;
   }
   return PE_OK;
 }

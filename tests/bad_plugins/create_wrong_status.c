@@ -1,0 +1,10 @@
+/* Refuses a shape with a status that is for positions. */
+#include "sound.h"
+
+static pe_status spoiled(const pe_host *host, const pe_shape *shape, const pe_value *values, pe_instance **out,
+                         pe_error *err) {
+  return shape->head_dim % 2 ? pe_fail(err, PE_ERR_POS_KIND, -1, "odd") : sound_create(host, shape, values, out, err);
+}
+
+static const pe_scheme scheme = {SOUND, .create = spoiled};
+SOUND_ENTRY(&scheme)
