@@ -257,10 +257,11 @@ void dump_free(struct dump *dump) {
 
 enum { PROBE_ROWS = 3 };
 
-/* rows[0..count) of the smallest positions but 0. */
+/* rows[0..count) of the smallest positions but 0. Positions far beyond the smallest are left out: angles that have gone
+ * round many times fit many frequencies. */
 static size_t slow_rows(const struct dump *dump, size_t rows[PROBE_ROWS]) {
   size_t count = 0;
-  double last = 0;
+  double first = 0, last = 0;
   while (count < PROBE_ROWS) {
     size_t found = dump->rows;
     for (size_t r = 0; r < dump->rows; r++) {
@@ -272,6 +273,10 @@ static size_t slow_rows(const struct dump *dump, size_t rows[PROBE_ROWS]) {
       break;
     }
     last = fabs(dump->positions.values[found * dump->positions.axes]);
+    first = count ? first : last;
+    if (last > 4 * first) {
+      break;
+    }
     rows[count++] = found;
   }
   return count;

@@ -7,6 +7,7 @@ const struct command command_table[] = {
     {"describe", "describe one scheme or experiment: parameters, defaults, ranges", command_describe},
     {"apply", "apply a scheme to your own tensor: embedding, queries and keys, or biases", command_apply},
     {"compare", "where two variants part, or a variant and a tensor from another program", command_compare},
+    {"vectors", "write golden vectors of a variant, for other projects' tests", command_vectors},
     {"show", "show what is in a results file: its tree, a tensor, a curve", command_show},
     {"diff", "compare two results files number by number", command_diff},
     {0},
