@@ -1,10 +1,10 @@
 /* pe-run list */
 #include "commands/commands.h"
-#include "commands/literature.h"
 #include "commands/session.h"
 #include "commands/shape_options.h"
 #include "commands/words.h"
 #include "experiments/experiment.h"
+#include "experiments/literature.h"
 #include "host/instance.h"
 
 #include <math.h>

@@ -125,6 +125,33 @@ static int save_rows(const struct experiment_context *context, const struct key_
   return status;
 }
 
+int save_token_ids(const struct model *model, struct record *record, struct error *err) {
+  for (size_t t = 0; t < model->n_texts; t++) {
+    const struct text_tokens *text = &model->texts[t];
+    if (!text->ids) {
+      continue;
+    }
+    char name[RECORD_NAME];
+    char axis[RECORD_NAME];
+    char long_name[160];
+    snprintf(name, sizeof name, "text_%zu_ids", t);
+    snprintf(axis, sizeof axis, "text_%zu_token", t);
+    snprintf(long_name, sizeof long_name, "token ids of text %zu, -1: padding", t);
+    struct tensor *ids = record_add(record,
+                                    &(struct tensor_spec){.name = name,
+                                                          .element = ELEMENT_I32,
+                                                          .rank = 1,
+                                                          .axis = {{.name = axis, .length = text->count}},
+                                                          .long_name = long_name},
+                                    err);
+    if (!ids) {
+      return err->code;
+    }
+    memcpy(ids->data, text->ids, text->count * sizeof *text->ids);
+  }
+  return 0;
+}
+
 int save_tensors(const struct experiment_context *context, const struct key_value *save, size_t text, size_t n,
                  bool causal, struct record *record, struct error *err) {
   if (save->count == 0) {

@@ -24,6 +24,9 @@ size_t masks_of(const struct experiment_context *context, int masks[2], bool *is
 int save_tensors(const struct experiment_context *context, const struct key_value *save, size_t text, size_t n,
                  bool causal, struct record *record, struct error *err);
 
+/* The ids of every text that the model reads, as text_<t>_ids; nothing where it is not given as ids. */
+int save_token_ids(const struct model *model, struct record *record, struct error *err);
+
 /* The usual axes of a model. */
 struct axis_spec axis_head(const struct model *model);
 struct axis_spec axis_mask(const int *masks, size_t n);

@@ -2,6 +2,7 @@
  * one. */
 #include "experiments/divergence.h"
 #include "experiments/extrapolation.h"
+#include "experiments/literature.h"
 
 #include "base/memory.h"
 
@@ -180,6 +181,11 @@ static double defined_up_to(const struct record *record, const char *flag) {
   return last;
 }
 
+/* What the literature claims beyond the training length; of a mapped scheme it is not said there. */
+static const char *claimed(const struct plan_scheme *scheme) {
+  return scheme->map.kind == POSITION_AS_IS ? literature_word_name(literature_of(scheme->info->id)->word) : "-";
+}
+
 struct groups {
   struct record *truncation, *to_trained, *mass, *windows;
 };
@@ -221,6 +227,7 @@ static int conclude_row(const struct plan_scheme *scheme, const struct record *r
     double trained = defined_up_to(record, "trained");
     status = table_text(rows, err, "%s", scheme->label);
     status = status ? status : table_text(rows, err, "%s", scheme_role_name(record_role(record)));
+    status = status ? status : table_text(rows, err, "%s", claimed(scheme));
     status = status ? status : table_number(rows, defined, err);
     status = status ? status : table_number(rows, trained, err);
     status = status ? status : table_number(rows, o.signal, err);
@@ -247,11 +254,13 @@ static int conclude_row(const struct plan_scheme *scheme, const struct record *r
 /* What stands under the table: how far a swap alone moves attention, and what the columns are. */
 static int add_notes(const struct plan *plan, const struct record *const *records, struct table *rows, double L,
                      struct error *err) {
-  int status = table_note(rows, err,
-                          "Divergences in nats, mean of heads. inside: 97.5 %% quantile over windows wholly inside L = "
-                          "%.0f (the floor); beyond: median over windows that reach past L; 2 L: at the first "
-                          "length of at least 2 L.",
-                          L);
+  int status = table_note(
+      rows, err,
+      "Divergences in nats, mean of heads. inside: 97.5 %% quantile over windows wholly inside L = "
+      "%.0f (the floor); beyond: median over windows that reach past L; 2 L: at the first "
+      "length of at least 2 L. claimed: what the literature says beyond the training length (pe-run list has the "
+      "sources).",
+      L);
   double least = INFINITY;
   double most = 0;
   for (size_t s = 0; !status && s < plan->n_schemes; s++) {
@@ -298,6 +307,7 @@ int extrapolation_conclude(const struct plan *plan, const struct plan_experiment
   if (!rows || table_title(rows, err, "%s: what happens past the training length?", entry->label) ||
       table_column(rows, "scheme", "scheme", false, false, err) ||
       table_column(rows, "role", "role", false, false, err) ||
+      table_column(rows, "claimed", "claimed", false, false, err) ||
       table_column(rows, "defined", "defined to", true, false, err) ||
       table_column(rows, "trained", "trained to", true, false, err) ||
       table_column(rows, "signal", "position signal", true, false, err) ||

@@ -1,6 +1,7 @@
 #include "jobs/job_run.h"
 
 #include "config/section_text.h"
+#include "experiments/common.h"
 #include "experiments/experiment.h"
 #include "results/printable.h"
 
@@ -103,6 +104,9 @@ static int run_experiment(const struct job_setting *setting, const struct job *j
   }
   if (!status) {
     status = experiment_find(entry->info->id)->run(&context, record, err);
+  }
+  if (!status && model) {
+    status = save_token_ids(model, record, err);
   }
   job_instances_free(&instances);
   return status;

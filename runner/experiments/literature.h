@@ -1,7 +1,7 @@
 /* What the literature says of a scheme beyond the training length: a word with its source, to be set beside what is
  * measured. */
-#ifndef PE_COMMANDS_LITERATURE_H
-#define PE_COMMANDS_LITERATURE_H
+#ifndef PE_EXPERIMENTS_LITERATURE_H
+#define PE_EXPERIMENTS_LITERATURE_H
 
 enum literature_word {
   LITERATURE_NOT_STATED, /* nothing is cited */

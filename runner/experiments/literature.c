@@ -1,4 +1,4 @@
-#include "commands/literature.h"
+#include "experiments/literature.h"
 
 #include <string.h>
 
