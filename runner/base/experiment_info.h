@@ -9,6 +9,7 @@ struct experiment_info {
   const char *title;            /* the question, one line */
   const struct key_table *keys; /* static */
   bool wants_control;           /* the control `none` is run even where the config does not list it */
+  bool trains;                  /* makes its own models: needs no section `model`, and is one job a scheme */
 };
 
 #endif

@@ -22,6 +22,7 @@ static void scheme_free(struct plan_scheme *scheme) {
   section_free(scheme->params);
   free(scheme->plugin);
   free(scheme->weights);
+  free(scheme->other_scheme);
 }
 
 void plan_free(struct plan *plan) {

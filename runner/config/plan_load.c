@@ -124,13 +124,30 @@ static void read_root(struct loader *loader) {
 static void check_model(struct loader *loader) {
   const struct node *node = node_get(loader->root, "model");
   if (!loader->plan->model) {
-    return; /* reported */
+    return; /* reported, or see need_model */
   }
   model_check(&loader->reader, loader->plan->model, node);
   if (loader->plan->n_seeds > 1 && !model_is_random(loader->plan->model)) {
     reader_report(&loader->reader, ERROR_CONFIG_CONFLICT, node_get(loader->root, "seeds"), "seeds",
                   "several seeds make sense where the model is random (model.random, model.embeddings); this one is "
                   "given");
+  }
+}
+
+/* Without a model only experiments that train their own can run. */
+static void need_model(struct loader *loader) {
+  const struct plan *plan = loader->plan;
+  const struct key_table *table = config_root_table();
+  bool needed = plan->n_experiments == 0;
+  for (size_t i = 0; i < plan->n_experiments; i++) {
+    needed = needed || !plan->experiments[i].info || !plan->experiments[i].info->trains;
+  }
+  for (size_t i = 0; needed && !node_get(loader->root, "model") && i < table->count; i++) {
+    const struct key_spec *spec = &table->keys[i];
+    if (!strcmp(spec->key, "model")) {
+      reader_report(&loader->reader, ERROR_CONFIG_MISSING, loader->root, "", "%s is missing (%s); allowed: %s",
+                    spec->key, spec->doc, key_allowed(&loader->reader, spec));
+    }
   }
 }
 
@@ -170,7 +187,8 @@ static void make_jobs(struct loader *loader) {
       if (plan->schemes[s].implied && !plan->experiments[e].info->wants_control) {
         continue;
       }
-      for (uint64_t seed = 0; seed < plan->n_seeds; seed++) {
+      uint64_t n_seeds = plan->experiments[e].info->trains ? 1 : plan->n_seeds;
+      for (uint64_t seed = 0; seed < n_seeds; seed++) {
         plan->jobs[plan->n_jobs++] = (struct job){.experiment = e, .scheme = s, .seed = plan->seed + seed};
       }
     }
@@ -196,6 +214,7 @@ static void fill_plan(struct loader *loader) {
   if (experiments) {
     experiments_read(reader, loader->request, &loader->experiments, experiments, loader->plan);
   }
+  need_model(loader);
   if (schemes && experiments && loader->plan->schemes) {
     control_add(reader, loader->request, loader->root, loader->plan);
   }

@@ -231,6 +231,11 @@ static void print_scheme(struct printer *printer, const struct plan_scheme *sche
   }
   print_label(printer, scheme->label);
   print_map(printer, &scheme->map);
+  if (scheme->other_every) {
+    text_printf(&printer->text, "    layers: {every: %zu, scheme: ", scheme->other_every);
+    yaml_write_text(&printer->text, scheme->other_scheme);
+    text_append(&printer->text, "}\n");
+  }
   print_file(printer, "plugin", scheme->plugin);
   print_file(printer, "weights", scheme->weights);
 }
@@ -251,8 +256,10 @@ static void print_plan(struct printer *printer, const struct plan *plan, bool wi
     yaml_write_text(text, plan->output);
     text_append(text, "\n");
   }
-  text_append(text, "model:\n");
-  print_section(printer, plan->model, 2);
+  if (plan->model) {
+    text_append(text, "model:\n");
+    print_section(printer, plan->model, 2);
+  }
   text_append(text, "schemes:\n");
   for (size_t i = 0; i < plan->n_schemes; i++) {
     if (!plan->schemes[i].implied) { /* listed, it would run in every experiment */
@@ -288,7 +295,9 @@ char *plan_print_piece(const struct plan *plan, enum plan_piece piece, size_t in
   *err = (struct error){0};
   switch (piece) {
   case PIECE_MODEL:
-    print_section(&printer, plan->model, 2);
+    if (plan->model) {
+      print_section(&printer, plan->model, 2);
+    }
     break;
   case PIECE_SCHEME:
     print_scheme(&printer, &plan->schemes[index]);

@@ -123,6 +123,11 @@ static void read_beside(struct reader *reader, const struct entry *entry, struct
   snprintf(scheme->label, sizeof scheme->label, "%s", entry->label);
   scheme->plugin = take_text(beside, "plugin");
   scheme->weights = take_text(beside, "weights");
+  const struct key_value *layers = section_get(beside, "layers");
+  if (layers->given) {
+    scheme->other_every = (size_t)section_get(layers->section, "every")->integer;
+    scheme->other_scheme = take_text(layers->section, "scheme");
+  }
   const struct key_value *positions = section_get(beside, "positions");
   if (positions->given) {
     read_map(reader, positions->section, node_get(entry->beside, "positions"),

@@ -222,7 +222,7 @@ static const struct key_spec root_keys[] = {
     {.key = "model",
      .doc = "where queries and keys come from",
      .type = KEY_SECTION,
-     .flags = KEY_REQUIRED,
+     .flags = KEY_OPTIONAL,
      .section = &model_table},
     {.key = "schemes", .doc = "the encodings to look at", .type = KEY_ENTRIES, .flags = KEY_REQUIRED},
     {.key = "experiments", .doc = "what to find out", .type = KEY_ENTRIES, .flags = KEY_REQUIRED},
@@ -267,6 +267,18 @@ static const struct key_table position_map_table = {.name = "positions",
                                                         "Which position the scheme is told for a token: one of these",
                                                     TABLE(position_map_keys)};
 
+static const struct key_spec mixed_layers_keys[] = {
+    {.key = "every",
+     .doc = "the n-th layer, the 2 n-th, ... use the other scheme",
+     .type = KEY_INT,
+     .flags = KEY_REQUIRED,
+     .min = 1,
+     .max = 1024},
+    {.key = "scheme", .doc = "the other scheme, with its defaults", .type = KEY_TEXT, .fallback = "none"},
+};
+static const struct key_table mixed_layers_table = {
+    .name = "layers", .doc = "A mixed stack: what each n-th layer uses instead", TABLE(mixed_layers_keys)};
+
 static const struct key_spec scheme_entry_keys[] = {
     {.key = "label",
      .doc = "name in the results, where it is not the scheme's",
@@ -279,6 +291,11 @@ static const struct key_spec scheme_entry_keys[] = {
      .section = &position_map_table},
     {.key = "plugin", .doc = "the shared object with the scheme", .type = KEY_PATH, .flags = KEY_OPTIONAL},
     {.key = "weights", .doc = "HDF5 file with the scheme's tensors by name", .type = KEY_PATH, .flags = KEY_OPTIONAL},
+    {.key = "layers",
+     .doc = "layers of a trained model that use another scheme",
+     .type = KEY_SECTION,
+     .flags = KEY_OPTIONAL,
+     .section = &mixed_layers_table},
 };
 static const struct key_table scheme_entry_table = {
     .name = "schemes", .doc = "Beside a scheme's parameters", TABLE(scheme_entry_keys)};

@@ -45,6 +45,6 @@ static int run(const struct experiment_context *context, struct record *record, 
 }
 
 const struct experiment experiment_attention = {
-    .info = {"attention", "What does attention look like?", &table, false},
+    .info = {"attention", "What does attention look like?", &table, false, false},
     .run = run,
 };

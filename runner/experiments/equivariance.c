@@ -351,7 +351,7 @@ static int conclude(const struct plan *plan, const struct plan_experiment *entry
 }
 
 const struct experiment experiment_equivariance = {
-    .info = {"equivariance", "Does attention with this scheme see order?", &table, true},
+    .info = {"equivariance", "Does attention with this scheme see order?", &table, true, false},
     .run = run,
     .conclude = conclude,
 };

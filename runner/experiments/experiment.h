@@ -12,6 +12,7 @@
 #include "input/model.h"
 
 struct projections;
+struct host;
 
 /* What the scheme of a job is to the model. */
 enum scheme_role {
@@ -28,6 +29,11 @@ struct experiment_context {
   const struct plan_scheme *scheme_entry;
   enum scheme_role role;
   uint64_t seed;
+  /* Of experiments that train their own models there are, instead of a model and instances, what these are made of. */
+  struct host *host;
+  const struct scheme *plugin;         /* the scheme under test */
+  const struct tensor_source *tensors; /* those of the scheme that the config gives */
+  const char *state_path;              /* beginning of names of files where progress is kept; NULL: it is not */
   const struct model *model;
   const struct instance *scheme;                /* under test */
   const struct instance *none;                  /* the control */

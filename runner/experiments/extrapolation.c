@@ -162,7 +162,7 @@ static int run(const struct experiment_context *context, struct record *record, 
 }
 
 const struct experiment experiment_extrapolation = {
-    .info = {"extrapolation", "What happens past the training length?", &table, true},
+    .info = {"extrapolation", "What happens past the training length?", &table, true, false},
     .run = run,
     .conclude = extrapolation_conclude,
 };

@@ -359,7 +359,7 @@ static int conclude(const struct plan *plan, const struct plan_experiment *entry
 }
 
 const struct experiment experiment_relative_position = {
-    .info = {"relative_position", "Does the score depend on the distance alone?", &table, true},
+    .info = {"relative_position", "Does the score depend on the distance alone?", &table, true, false},
     .run = run,
     .conclude = conclude,
 };

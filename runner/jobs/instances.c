@@ -26,14 +26,7 @@ static pe_shape shape_of(const struct model *model, double train_length) {
                     .train_len = train_length};
 }
 
-/* The tensors that the config or a weights file gives; data NULL where neither does. */
-struct given_tensors {
-  struct tensor_source *sources;
-  char **from;
-  size_t count;
-};
-
-static void given_tensors_free(struct given_tensors *given) {
+void given_tensors_free(struct given_tensors *given) {
   for (size_t i = 0; i < given->count; i++) {
     if (given->sources) {
       free((void *)(uintptr_t)given->sources[i].data);
@@ -65,7 +58,7 @@ static int read_tensor(const struct plan_scheme *entry, size_t i, struct given_t
   return status;
 }
 
-static int read_tensors(const struct plan_scheme *entry, struct given_tensors *given, struct error *err) {
+int given_tensors_read(const struct plan_scheme *entry, struct given_tensors *given, struct error *err) {
   given->count = entry->info->n_tensors;
   given->sources = memory_new(given->count, sizeof *given->sources, "tensors", err);
   given->from = given->sources ? memory_new(given->count, sizeof *given->from, "tensors", err) : NULL;
@@ -139,7 +132,7 @@ int job_instances_new(struct host *host, const struct plan_scheme *entry, const 
   struct given_tensors given = {0};
   bool same;
   const struct scheme *scheme = host_find(host, entry->info->id, entry->plugin, err);
-  int status = scheme ? read_tensors(entry, &given, err) : (int)err->code;
+  int status = scheme ? given_tensors_read(entry, &given, err) : (int)err->code;
   if (!status) {
     out->scheme = make(scheme, entry->params, given.sources, entry->map, model, train_length, seed, messages, err);
     status = out->scheme ? 0 : (int)err->code;

@@ -19,6 +19,17 @@ struct job_instances {
   enum scheme_role role;
 };
 
+/* The tensors of a scheme that the config or a weights file gives; data NULL where neither does. */
+struct given_tensors {
+  struct tensor_source *sources; /* [count] */
+  char **from;
+  size_t count;
+};
+
+/* 0, ERROR_FILE_* or ERROR_MEMORY; given_tensors_free is due in every case. */
+int given_tensors_read(const struct plan_scheme *entry, struct given_tensors *given, struct error *err);
+void given_tensors_free(struct given_tensors *given);
+
 /* Training length of a job: the experiment's train_length where it is given, else what the model says, else 0. */
 double job_train_length(const struct plan_experiment *experiment, const struct model *model);
 

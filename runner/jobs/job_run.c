@@ -65,12 +65,51 @@ static int warn_of_mask(const struct job_setting *setting, const struct plan_exp
   return attributes_set_text(&record->attributes, "warning", text, err);
 }
 
+/* An experiment that trains makes its own models and instances. */
+static int run_training(const struct job_setting *setting, const struct job *job, struct record *record,
+                        struct error *err) {
+  const struct plan *plan = setting->plan;
+  const struct plan_experiment *entry = &plan->experiments[job->experiment];
+  const struct plan_scheme *scheme = &plan->schemes[job->scheme];
+  struct given_tensors given = {0};
+  const struct scheme *plugin = host_find(setting->host, scheme->info->id, scheme->plugin, err);
+  int status = plugin ? given_tensors_read(scheme, &given, err) : (int)err->code;
+  enum scheme_role role = scheme->info->sites ? ROLE_MODEL : ROLE_CONTROL;
+  status = status ? status : attributes_set_text(&record->attributes, "role", scheme_role_name(role), err);
+  if (!status) {
+    struct experiment_context context = {.plan = plan,
+                                         .entry = entry,
+                                         .scheme_entry = scheme,
+                                         .role = role,
+                                         .seed = job->seed,
+                                         .host = setting->host,
+                                         .plugin = plugin,
+                                         .tensors = given.sources,
+                                         .state_path = setting->state_path,
+                                         .pool = setting->pool,
+                                         .progress = setting->progress,
+                                         .progress_context = setting->progress_context};
+    status = experiment_find(entry->info->id)->run(&context, record, err);
+  }
+  given_tensors_free(&given);
+  return status;
+}
+
 static int run_experiment(const struct job_setting *setting, const struct job *job, const struct model *model,
                           struct record *record, struct error *err) {
   const struct plan *plan = setting->plan;
   const struct plan_experiment *entry = &plan->experiments[job->experiment];
   const struct plan_scheme *scheme = &plan->schemes[job->scheme];
   struct job_instances instances;
+  if (entry->info->trains) {
+    return run_training(setting, job, record, err);
+  }
+  if (scheme->other_every) {
+    return error_set(err, ERROR_JOB_SETUP,
+                     "%s: layers: %s looks at one layer; mixed stacks exist where models are trained "
+                     "(length_generalization)",
+                     scheme->label, entry->info->id);
+  }
   int status = job_instances_new(setting->host, scheme, model, job_train_length(entry, model), job->seed,
                                  &setting->messages, &instances, err);
   if (status) {

@@ -8,8 +8,9 @@
 struct job_setting {
   const struct plan *plan;
   struct host *host;
-  struct pool *pool; /* may be NULL */
-  bool reference;    /* float64 attention */
+  struct pool *pool;      /* may be NULL */
+  bool reference;         /* float64 attention */
+  const char *state_path; /* beginning of names of files where a long job keeps its progress; NULL: nowhere */
   struct job_messages messages;
   void (*progress)(void *context, double done); /* of the job; may be NULL */
   void *progress_context;

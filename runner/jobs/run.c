@@ -58,7 +58,8 @@ int run_jobs(const struct plan *plan, const struct run_setting *setting, struct 
   uint64_t model_seed = 0;
   int status = 0;
   for (size_t i = 0; !status && i < plan->n_jobs; i++) {
-    if (!model || model_seed != plan->jobs[i].seed) {
+    bool needs_model = !plan->experiments[plan->jobs[i].experiment].info->trains;
+    if (needs_model && (!model || model_seed != plan->jobs[i].seed)) {
       model_close(model);
       model_seed = plan->jobs[i].seed;
       model = model_open(plan->model, model_seed, err);
