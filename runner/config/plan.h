@@ -18,9 +18,9 @@ struct plan_scheme {
   struct section *params;         /* of info->params */
   struct key_value *tensors;      /* [info->n_tensors] KEY_TENSOR values; not given: seeded */
   struct position_map map;
-  char *plugin;  /* `plugin:` resolved, or NULL */
-  char *weights; /* `weights:` resolved, or NULL: an HDF5 file with the scheme's tensors by name */
-  bool implied;  /* the control, added though the config does not list it */
+  char *plugin;       /* `plugin:` resolved, or NULL */
+  char *weights;      /* `weights:` resolved, or NULL: an HDF5 file with the scheme's tensors by name */
+  bool implied;       /* the control, added though the config does not list it */
   size_t other_every; /* `layers:` each so many-th layer of a trained model uses another scheme; 0: none does */
   char *other_scheme; /* its id */
 };
@@ -94,7 +94,8 @@ struct plan {
   char *config_text; /* the bytes as read */
 };
 
-/* The table of a scheme's entry beside its parameters (label, positions, plugin, weights, layers), and of `positions`. */
+/* The table of a scheme's entry beside its parameters (label, positions, plugin, weights, layers), and of `positions`.
+ */
 const struct key_table *config_scheme_entry_table(void);
 
 /* The table of an experiment's entry beside its keys (label). */
