@@ -159,8 +159,10 @@ static int vector_row(const struct pair *pair, const char *what, const float *a,
   if (d.identical) {
     status = status ? status : table_text(table, err, "none");
   } else {
-    char head[32];
-    snprintf(head, sizeof head, heads > 1 ? "head %zu, " : "", at / columns / pair->n);
+    char head[32] = "";
+    if (heads > 1) {
+      snprintf(head, sizeof head, "head %zu, ", at / columns / pair->n);
+    }
     status = status ? status
                     : table_text(table, err, "%sposition %.9g, %s %zu", head, positions->values[row * positions->axes],
                                  column, at % columns);
@@ -271,11 +273,13 @@ int pair_show_scores(struct pair *pair, struct finding *finding, struct error *e
 }
 
 int pair_show_verdict(struct pair *pair, enum agreement agreement, struct error *err) {
-  static const char *const words[] = {[AGREE_IDENTICAL] = "Identical: every derived value, vector and score.",
-                                      [AGREE_ROUNDING] = "Equal up to rounding.",
-                                      [AGREE_ORDER] = "Equal up to channel order: the same encoding with its channels "
-                                                      "in another order; weights must be in that order, too.",
-                                      [AGREE_NOT] = "They part."};
+  static const char *const words[] = {
+      [AGREE_IDENTICAL] = "Identical: every derived value, vector and score.",
+      [AGREE_ROUNDING] = "Equal up to rounding.",
+      [AGREE_ORDER] =
+          ("Equal up to channel order: the same encoding with its channels in another order; weights must be "
+           "in that order, too."),
+      [AGREE_NOT] = "They part."};
   struct table table = {0};
   int status = table_title(&table, err, "Compared");
   status = status ? status : table_column(&table, "first", "first", false, true, err);
