@@ -29,6 +29,29 @@ fi
 mv "$work/first" "$work/prefix"
 prefix=$work/prefix
 "$loader" --folder "$prefix/$libdir/pe-run/plugins"
+pe_run=$prefix/bin/pe-run
+cd "$work"
+run "$pe_run" list
+grep -q '^rope ' "$log" || { echo "the installed pe-run does not find its plugins" >&2; exit 1; }
+run "$pe_run" plan "$prefix/share/pe-run/configs/equivariance.yaml"
+
+# check_and_run PLUGIN: it keeps the contract, and runs beside others.
+check_and_run() {
+  name=$(basename "$1" .so)
+  run "$pe_run" check "$1" --level quick
+  cat >"$work/config.yaml" <<CONFIG
+model: {random: {heads: 2, head_dim: 4, d_model: 8}}
+schemes:
+  - $name: {}
+    plugin: $1
+  - rope
+experiments: [relative_position: {length: 8, shifts: [1, 100]}]
+output: $work/results.h5
+CONFIG
+  run "$pe_run" "$work/config.yaml" --quiet
+  [ -s "$work/results.h5" ] || { echo "$1: no results" >&2; exit 1; }
+  rm "$work/results.h5"
+}
 
 compilers=0
 for pair in gcc:g++ clang:clang++; do
@@ -45,6 +68,7 @@ for pair in gcc:g++ clang:clang++; do
     run "$cmake" --build "$work/$cc-$language"
     plugin=$(echo "$work/$cc-$language"/*.so)
     "$loader" "$plugin"
+    check_and_run "$plugin"
     exported=$(nm -D --defined-only "$plugin" | awk '{ print $NF }' | tr '\n' ' ')
     if [ "$exported" != "pe_plugin_entry " ]; then
       echo "$cc, $language: exports $exported" >&2
