@@ -36,7 +36,7 @@ static int best_product(size_t width, size_t repeats, json_t *result, struct err
     size_t best_rows = 0, best_keys = 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
       for (size_t keys = 64; keys <= KEYS; keys *= 2) {
-        struct product_work work = {product_of_shape(width, rows[i], keys), panel, q, c};
+        struct product_work work = {product_of_shape(width, rows[i], keys, keys), panel, q, c};
         double seconds = bench_best(repeats, multiply, &work);
         double rate = 2.0 * (double)rows[i] * (double)keys * (double)width / seconds;
         if (rate > best) {

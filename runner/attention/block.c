@@ -24,15 +24,21 @@ static size_t rounded_up(size_t n, size_t unit) {
 int block_space_init(struct block_space *space, const struct attention_input *input,
                      const struct attention_output *output, size_t block_rows, struct error *err) {
   const char *what = "attention scores";
+  struct rows_state *rows = &space->rows;
   *space = (struct block_space){.q = memory_new_3d(block_rows, input->width, 1, sizeof(float), what, err),
                                 .tile = memory_new(BLOCK_STRIP, ROWS_TILE * sizeof(float), what, err),
-                                .rows = memory_new(block_rows, sizeof(struct row_state), what, err),
-                                .weight = memory_new(block_rows, sizeof(float), what, err),
-                                .first = memory_new(block_rows, sizeof(float), what, err)};
-  if (!space->q || !space->tile || !space->rows || !space->weight || !space->first) {
+                                .weight = memory_new(block_rows, sizeof(float), what, err)};
+  *rows = (struct rows_state){.max = memory_new(block_rows, sizeof *rows->max, what, err),
+                              .sums = memory_new(block_rows, sizeof *rows->sums, what, err),
+                              .distances = memory_new(block_rows, sizeof *rows->distances, what, err),
+                              .ref = memory_new(block_rows, sizeof *rows->ref, what, err),
+                              .limit = memory_new(block_rows, sizeof *rows->limit, what, err),
+                              .moved = memory_new(block_rows, sizeof *rows->moved, what, err)};
+  if (!space->q || !space->tile || !space->weight || !rows->max || !rows->sums || !rows->distances || !rows->ref ||
+      !rows->limit || !rows->moved) {
     return ERROR_MEMORY;
   }
-  if (!output->mass_by_distance && !output->weights && !output->context) {
+  if (!output->mass_by_distance && !output->mass_on_first && !output->weights && !output->context) {
     return 0;
   }
   /* An odd number of cache lines, so that the rows do not all fall on the same sets of a cache. */
@@ -48,9 +54,13 @@ int block_space_init(struct block_space *space, const struct attention_input *in
 void block_space_free(struct block_space *space) {
   free(space->q);
   free(space->tile);
-  free(space->rows);
   free(space->weight);
-  free(space->first);
+  free(space->rows.max);
+  free(space->rows.sums);
+  free(space->rows.distances);
+  free(space->rows.ref);
+  free(space->rows.limit);
+  free(space->rows.moved);
   free(space->memory);
   free(space->ref);
 }
@@ -79,13 +89,7 @@ static void begin(const struct block *block, const struct block_space *space) {
   for (size_t at = 0; at < block->n_rows * in->width; at++) {
     space->q[at] = q[at] * scale;
   }
-  for (size_t r = 0; r < block->n_rows; r++) {
-    space->rows[r] = (struct row_state){.limit = -INFINITY};
-    for (size_t lane = 0; lane < ROWS_VECTOR; lane++) {
-      space->rows[r].max[lane] = -INFINITY;
-    }
-    space->first[r] = -INFINITY;
-  }
+  rows_state_reset(&space->rows, block->n_rows);
 }
 
 /* Some rows of the block and some columns. */
@@ -95,10 +99,11 @@ struct tile {
 };
 
 /* The bias by distance, and -INFINITY where a key is hidden, in a tile where some are. */
-static void finish_edge(const struct block *block, const struct tile *tile, float *scores, const float *bias) {
+static void finish_edge(const struct block *block, const struct tile *tile, float *scores, size_t stride,
+                        const float *bias) {
   const uint8_t *padding = block->input->padding_k;
   for (size_t r = 0; r < tile->n_rows; r++) {
-    float *s = scores + r * ROWS_TILE;
+    float *s = scores + r * stride;
     size_t seen = seen_by(block, tile->r + r);
     size_t n_seen = seen > tile->column ? smaller(seen - tile->column, tile->n) : 0;
     for (size_t j = 0; bias && j < n_seen; j++) {
@@ -125,16 +130,23 @@ static void keep_logits(const struct block *block, const struct tile *tile, cons
   }
 }
 
-/* The tile's keys join the rows. */
+/* Scores are made where e belongs, so that they touch the cache once; not where they are to be kept. */
+static bool scores_become_e(const struct block *block, const struct block_space *space) {
+  return space->e && !block->output->logits;
+}
+
+/* The tile's keys join the rows. `next_panel` is the one that comes after this, or NULL. */
 static int add_tile(const struct block *block, const struct block_space *space, const struct tile *tile,
-                    const struct product *product, struct error *err) {
+                    const struct product *product, const float *next_panel, struct error *err) {
   const struct attention_input *in = block->input;
-  float *s = space->tile;
-  size_t row = block->row + tile->r, panel_size = product_panel_size(in->width);
-  product_run(product, block->panels + tile->column / PRODUCT_PANEL * panel_size, space->q + tile->r * in->width, s);
+  float *e = space->e ? space->e + tile->r * space->e_stride + tile->column : NULL;
+  float *s = scores_become_e(block, space) ? e : space->tile;
+  size_t row = block->row + tile->r, stride = product->c_stride;
+  product_run(product, block->panels + tile->column / PRODUCT_PANEL * product_panel_size(in->width),
+              space->q + tile->r * in->width, s);
   if (in->bias) {
     size_t n_real = smaller(tile->n, in->nk - tile->column);
-    int status = in->bias(in->bias_context, block->head, row, tile->n_rows, tile->column, n_real, s, ROWS_TILE, err);
+    int status = in->bias(in->bias_context, block->head, row, tile->n_rows, tile->column, n_real, s, stride, err);
     if (status) {
       return status;
     }
@@ -144,25 +156,23 @@ static int add_tile(const struct block *block, const struct block_space *space, 
     bias = in->bias_by_distance + block->head * (in->nq + in->nk - 1) + row + in->nk - 1 - tile->column;
   }
   if (in->padding_k || tile->column + tile->n > seen_by(block, tile->r)) {
-    finish_edge(block, tile, s, bias);
+    finish_edge(block, tile, s, stride, bias);
     bias = NULL;
   }
-  struct rows_tile rows = {
-      .s = s,
-      .s_stride = ROWS_TILE,
-      .n_rows = tile->n_rows,
-      .n = tile->n,
-      .bias = bias,
-      .e = space->e ? space->e + tile->r * space->e_stride + tile->column : NULL,
-      .e_stride = space->e_stride,
-      .ref = space->ref ? space->ref + tile->r * space->ref_stride + tile->column / ROWS_TILE : NULL,
-      .ref_stride = space->ref_stride,
-      .distance = block->output->mean_distance != NULL,
-      .distance_of_first = (float)(diagonal_of(block) + (ptrdiff_t)tile->r - (ptrdiff_t)tile->column)};
-  block->kernels->softmax(&rows, space->rows + tile->r);
-  for (size_t r = 0; tile->column == 0 && r < tile->n_rows; r++) {
-    space->first[tile->r + r] = s[r * ROWS_TILE];
-  }
+  struct rows_tile rows = {.s = s,
+                           .s_stride = stride,
+                           .n_rows = tile->n_rows,
+                           .n = tile->n,
+                           .bias = bias,
+                           .e = e,
+                           .e_stride = space->e_stride,
+                           .ref = e ? space->ref + tile->r * space->ref_stride + tile->column / ROWS_TILE : NULL,
+                           .ref_stride = space->ref_stride,
+                           .distance = block->output->mean_distance != NULL,
+                           .distance_of_first =
+                               (float)(diagonal_of(block) + (ptrdiff_t)tile->r - (ptrdiff_t)tile->column),
+                           .next = (const char *)next_panel};
+  block->kernels->softmax(&rows, &space->rows, tile->r);
   if (block->output->logits) {
     keep_logits(block, tile, s);
   }
@@ -178,11 +188,15 @@ static size_t filled_columns(const struct block *block, size_t r) {
 /* All tiles: panel by panel, and each panel strip by strip. Every other block goes from the last panel to the first, so
  * that it begins with those that the cache still holds from the block before. */
 static int add_tiles(const struct block *block, const struct block_space *space, struct error *err) {
-  size_t width = block->input->width;
+  size_t width = block->input->width, c_stride = scores_become_e(block, space) ? space->e_stride : ROWS_TILE;
   struct product product = {.n_keys = 0};
   size_t n_panels = product_panels(block->n_columns);
   for (size_t i = 0; i < n_panels; i++) {
-    size_t column = (block->backwards ? n_panels - 1 - i : i) * PRODUCT_PANEL;
+    size_t panel = block->backwards ? n_panels - 1 - i : i, column = panel * PRODUCT_PANEL;
+    const float *next_panel = NULL;
+    if (i + 1 < n_panels) {
+      next_panel = block->panels + (block->backwards ? panel - 1 : panel + 1) * product_panel_size(width);
+    }
     for (size_t r = 0; r < block->n_rows; r += BLOCK_STRIP) {
       size_t n_filled = filled_columns(block, r);
       if (column >= n_filled) {
@@ -193,9 +207,9 @@ static int add_tiles(const struct block *block, const struct block_space *space,
                           .column = column,
                           .n = smaller(ROWS_TILE, n_filled - column)};
       if (tile.n_rows != product.n_rows || tile.n != product.n_keys) {
-        product = product_of_shape(width, tile.n_rows, tile.n);
+        product = product_of_shape(width, tile.n_rows, tile.n, c_stride);
       }
-      int status = add_tile(block, space, &tile, &product, err);
+      int status = add_tile(block, space, &tile, &product, next_panel, err);
       if (status) {
         return status;
       }
@@ -207,9 +221,9 @@ static int add_tiles(const struct block *block, const struct block_space *space,
 /* ---- what is wanted of the rows -----------------------------------------------------------------------------------
  */
 
-static double sum_of_lanes(const double lanes[8]) {
+static double sum_of_lanes(const double lanes[ROWS_SUMS]) {
   double sum = 0.0;
-  for (size_t lane = 0; lane < 8; lane++) {
+  for (size_t lane = 0; lane < ROWS_SUMS; lane++) {
     sum += lanes[lane];
   }
   return sum;
@@ -218,19 +232,20 @@ static double sum_of_lanes(const double lanes[8]) {
 /* entropy = -sum a ln a = ln sum e - (sum e (s - ref)) / sum e */
 static void finish_row(const struct block *block, const struct block_space *space, size_t r) {
   const struct attention_output *out = block->output;
-  const struct row_state *row = &space->rows[r];
-  double sum = sum_of_lanes(row->sum), max = -(double)INFINITY;
+  const double *sums = space->rows.sums[r];
+  double sum = sum_of_lanes(sums), max = -(double)INFINITY;
   for (size_t lane = 0; lane < ROWS_VECTOR; lane++) {
-    max = (double)row->max[lane] > max ? (double)row->max[lane] : max;
+    double largest = (double)space->rows.max[r][lane];
+    max = largest > max ? largest : max;
   }
   bool empty = sum == 0.0;
   double inverse = empty ? 0.0 : 1.0 / sum;
-  double log_sum_exp = empty ? -(double)INFINITY : (double)row->ref + log(sum);
+  double log_sum_exp = empty ? -(double)INFINITY : (double)space->rows.ref[r] + log(sum);
   size_t at = block->head * block->input->nq + block->row + r;
   space->weight[r] = (float)inverse;
   if (out->entropy) {
     /* Rounding must not make the entropy of a single key negative. */
-    double entropy = empty ? 0.0 : log(sum) - sum_of_lanes(row->below) * inverse;
+    double entropy = empty ? 0.0 : log(sum) - sum_of_lanes(sums + ROWS_SUMS) * inverse;
     out->entropy[at] = entropy < 0.0 ? 0.0 : entropy;
   }
   if (out->log_sum_exp) {
@@ -240,22 +255,19 @@ static void finish_row(const struct block *block, const struct block_space *spac
     out->max_logit[at] = max;
   }
   if (out->mean_distance) {
-    out->mean_distance[at] = sum_of_lanes(row->distance) * inverse;
-  }
-  if (out->mass_on_first) {
-    out->mass_on_first[at] = empty ? 0.0 : exp((double)space->first[r] - log_sum_exp);
+    out->mean_distance[at] = sum_of_lanes(space->rows.distances[r]) * inverse;
   }
 }
 
 /* Tiles that came before the row's reference moved for the last time. */
 static void adjust_to_last_reference(const struct block *block, const struct block_space *space, size_t r) {
   const float *ref = space->ref + r * space->ref_stride;
-  size_t n_filled = filled_columns(block, r);
+  size_t n_filled = space->rows.moved[r] ? filled_columns(block, r) : 0;
   for (size_t column = 0; column < n_filled; column += ROWS_TILE) {
     float was = ref[column / ROWS_TILE];
-    if (was != space->rows[r].ref) {
+    if (was != space->rows.ref[r]) {
       block->kernels->scale(space->e + r * space->e_stride + column, smaller(ROWS_TILE, n_filled - column),
-                            (float)exp((double)was - (double)space->rows[r].ref));
+                            (float)exp((double)was - (double)space->rows.ref[r]));
     }
   }
 }
@@ -326,6 +338,10 @@ static void finish_e(const struct block *block, const struct block_space *space)
   for (size_t r = 0; r < block->n_rows; r++) {
     size_t n_filled = filled_columns(block, r);
     adjust_to_last_reference(block, space, r);
+    if (block->output->mass_on_first) {
+      float e = block->n_columns > 0 ? space->e[r * space->e_stride] : 0.0f;
+      block->output->mass_on_first[block->head * block->input->nq + block->row + r] = (double)(e * space->weight[r]);
+    }
     memset(space->e + r * space->e_stride + n_filled, 0, (end - n_filled) * sizeof(float));
   }
   if (block->output->weights) {

@@ -8,15 +8,14 @@
 #include <stddef.h>
 
 /* Rows whose scores are made at a time. A panel of keys serves all strips of a block while it is in the cache. */
-enum { BLOCK_STRIP = 16 };
+enum { BLOCK_STRIP = 32 };
 
 /* Memory lent to one thread; grows with the number of keys alone. */
 struct block_space {
   float *q;    /* [block rows][width], scaled */
-  float *tile; /* [BLOCK_STRIP][ROWS_TILE], scores of a column tile */
-  struct row_state *rows;
+  float *tile; /* [BLOCK_STRIP][ROWS_TILE], scores of a column tile, unless they are made where e belongs */
+  struct rows_state rows;
   float *weight; /* [block rows], 1 / sum of e; 0 for empty rows */
-  float *first;  /* [block rows], logit of key 0 */
   float *memory; /* of e, with margins */
   float *e;      /* [block rows][e_stride], exp(logit - ref); NULL where nothing asks for it */
   size_t e_stride;

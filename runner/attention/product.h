@@ -15,15 +15,15 @@ enum { PRODUCT_PANEL = 128 };
 
 /* The kernel of one shape: n_rows queries, the first n_keys keys of a panel. */
 struct product {
-  size_t width, n_rows, n_keys;
+  size_t width, n_rows, n_keys, c_stride;
   /* NULL: CBLAS. The library's own type; what follows c only matters to kernels that prefetch. */
   void (*kernel)(const float *panel, const float *q, float *c, ...);
 };
 
 /* A few look-ups; making a kernel for a shape that is new takes 0.1 ms. n_keys: a multiple of 16. [any] */
-struct product product_of_shape(size_t width, size_t n_rows, size_t n_keys);
+struct product product_of_shape(size_t width, size_t n_rows, size_t n_keys, size_t c_stride);
 
-/* q [n_rows][width], c [n_rows][PRODUCT_PANEL] of which n_keys columns are written. [any] */
+/* q [n_rows][width], c [n_rows][c_stride] of which n_keys columns are written. [any] */
 void product_run(const struct product *product, const float *panel, const float *q, float *c);
 
 /* Panels for n_keys keys, and floats of one. */

@@ -1,5 +1,21 @@
 #include "attention/rows.h"
 
+#include <math.h>
+#include <string.h>
+
+void rows_state_reset(const struct rows_state *state, size_t n_rows) {
+  memset(state->sums, 0, n_rows * sizeof *state->sums);
+  memset(state->distances, 0, n_rows * sizeof *state->distances);
+  for (size_t r = 0; r < n_rows; r++) {
+    for (size_t lane = 0; lane < ROWS_VECTOR; lane++) {
+      state->max[r][lane] = -INFINITY;
+    }
+    state->ref[r] = 0.0f;
+    state->limit[r] = -INFINITY;
+    state->moved[r] = false;
+  }
+}
+
 const struct rows_kernels *rows_best(void) {
   const struct rows_kernels *kernels = rows_avx512();
   kernels = kernels ? kernels : rows_avx2();

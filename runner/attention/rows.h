@@ -13,41 +13,49 @@
 
 enum {
   ROWS_TILE = 128,   /* columns of a tile at most */
+  ROWS_SUMS = 4,     /* partial sums of a row */
   ROWS_VECTOR = 16,  /* columns of a tile are a multiple of it; rows of scores are padded to it with -INFINITY */
   ROWS_MAX = 64,     /* rows of a block at most */
   ROWS_MARGIN = 128, /* zeros that add_diagonals may read on either side of a row of e */
-  ROWS_EXCESS = 64,  /* elements by which add_diagonals may go beyond the end of its sums, adding zeros */
+  ROWS_AHEAD = ROWS_TILE / ROWS_VECTOR * 64, /* a cache line for each vector of a row */
+  ROWS_EXCESS = 64, /* elements by which add_diagonals may go beyond the end of its sums, adding zeros */
 };
 #define ROWS_LEEWAY 4.0f /* exp(s - ref) carries the rounding of s - ref: small keeps it below 4 units in 2^-24 */
 
-/* What is known of a row so far; lanes are summed up at the end, in order. */
-struct row_state {
-  _Alignas(64) float max[ROWS_VECTOR]; /* largest logits */
-  double sum[8];                       /* of e = exp(s - ref) */
-  double below[8];                     /* of e * (s - ref) */
-  double distance[8];                  /* of e * |distance|, where it is wanted */
-  float ref;                           /* 0 before the first visible key */
-  float limit;                         /* ref + ROWS_LEEWAY; -INFINITY before the first visible key */
+/* What is known of the rows so far: [n_rows] of each. Lanes are summed up at the end, in order. */
+struct rows_state {
+  float (*max)[ROWS_VECTOR];      /* largest logits */
+  double (*sums)[2 * ROWS_SUMS];  /* of e = exp(s - ref), then of e * (s - ref) */
+  double (*distances)[ROWS_SUMS]; /* of e * |distance|, where it is wanted */
+  float *ref;                     /* 0 before the first visible key */
+  float *limit;                   /* ref + ROWS_LEEWAY; -INFINITY before the first visible key */
+  bool *moved;                    /* whether ref has moved after the first visible key */
 };
 
+/* All of it as it is before the first tile. */
+void rows_state_reset(const struct rows_state *state, size_t n_rows);
+
 struct rows_tile {
-  float *s; /* [n_rows][s_stride], 64-byte aligned rows: products in; with the bias added out */
+  float *s; /* [n_rows][s_stride], 64-byte aligned rows: products in; with the bias added out, unless e is the same */
   size_t s_stride;
-  size_t n_rows, n;        /* n: a multiple of ROWS_VECTOR, at most ROWS_TILE */
-  const float *bias;       /* bias[r - j] belongs to row r and column j; NULL: none */
-  float *e;                /* [n_rows][e_stride]: exp(s - ref); NULL: not kept */
-  size_t e_stride;         /* rows of e are 64-byte aligned */
-  float *ref;              /* [n_rows], ref_stride apart: what e is relative to; NULL with e */
-  size_t ref_stride;       /* */
-  bool distance;           /* whether row_state.distance is wanted */
+  size_t n_rows, n;  /* n: a multiple of ROWS_VECTOR, at most ROWS_TILE */
+  const float *bias; /* bias[r - j] belongs to row r and column j; NULL: none */
+  float *e;          /* [n_rows][e_stride]: exp(s - ref), may be s; NULL: not kept */
+  size_t e_stride;   /* rows of e are 64-byte aligned */
+  float *ref;        /* [n_rows], ref_stride apart: what e is relative to; NULL with e */
+  size_t ref_stride;
+  bool distance;           /* whether rows_state.distances is wanted */
   float distance_of_first; /* i + nk - nq - j of the tile's row 0 and column 0; |.| is used */
+  /* What is read soon and comes from a far cache: each row asks for its share, row r of the state for the ROWS_AHEAD
+   * bytes from r * ROWS_AHEAD on. It costs little while the exponentials keep the core busy. NULL: nothing. */
+  const char *next;
 };
 
 struct rows_kernels {
   const char *name;
   size_t lanes;
-  /* Add a tile to the rows [n_rows]. */
-  void (*softmax)(const struct rows_tile *tile, struct row_state *rows);
+  /* Add a tile to the rows; row r of the tile is row `first + r` of the state. */
+  void (*softmax)(const struct rows_tile *tile, const struct rows_state *state, size_t first);
   /* e [n] *= factor; n a multiple of ROWS_VECTOR */
   void (*scale)(float *e, size_t n, float factor);
   /* sum[x] += sum over rows r of weight[r] * e[r * stride + x + r - (n_rows - 1)] for x in 0 .. n - 1. What is read

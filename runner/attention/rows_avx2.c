@@ -59,8 +59,13 @@ static ROWS_TARGET inline void vec_add_to_each(double *sum, vec v) {
   _mm256_storeu_pd(sum, _mm256_add_pd(_mm256_loadu_pd(sum), low));
   _mm256_storeu_pd(sum + 4, _mm256_add_pd(_mm256_loadu_pd(sum + 4), high));
 }
-static ROWS_TARGET inline void vec_add_to_8(double *sum, vec v) {
-  vec_add_to_each(sum, v);
+static ROWS_TARGET inline void vec_add_sums(double *sums, vec v) {
+  __m128 in_four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  _mm256_storeu_pd(sums, _mm256_add_pd(_mm256_loadu_pd(sums), _mm256_cvtps_pd(in_four)));
+}
+static ROWS_TARGET inline void vec_add_two_sums(double *sums, vec v, vec w) {
+  vec_add_sums(sums, v);
+  vec_add_sums(sums + ROWS_SUMS, w);
 }
 
 #include "attention/rows_body.h"

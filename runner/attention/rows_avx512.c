@@ -50,9 +50,16 @@ static ROWS_TARGET inline vec vec_load_reversed(const float *p) {
 static ROWS_TARGET inline vec vec_scale_by_power_of_2(vec v, vec n) {
   return _mm512_scalef_ps(v, n);
 }
-static ROWS_TARGET inline void vec_add_to_8(double *sum, vec v) {
-  __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(v)), high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1));
-  _mm512_storeu_pd(sum, _mm512_add_pd(_mm512_loadu_pd(sum), _mm512_add_pd(low, high)));
+static ROWS_TARGET inline __m128 in_four(vec v) {
+  __m256 in_eight = _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+  return _mm_add_ps(_mm256_castps256_ps128(in_eight), _mm256_extractf128_ps(in_eight, 1));
+}
+static ROWS_TARGET inline void vec_add_sums(double *sums, vec v) {
+  _mm256_storeu_pd(sums, _mm256_add_pd(_mm256_loadu_pd(sums), _mm256_cvtps_pd(in_four(v))));
+}
+static ROWS_TARGET inline void vec_add_two_sums(double *sums, vec v, vec w) {
+  __m512d both = _mm512_cvtps_pd(_mm256_insertf128_ps(_mm256_castps128_ps256(in_four(v)), in_four(w), 1));
+  _mm512_storeu_pd(sums, _mm512_add_pd(_mm512_loadu_pd(sums), both));
 }
 static ROWS_TARGET inline void vec_add_to_each(double *sum, vec v) {
   __m512d low = _mm512_cvtps_pd(_mm512_castps512_ps256(v)), high = _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1));

@@ -5,7 +5,8 @@
  *     vec_max, vec_min            the second operand where one is not a number
  *     vec_absolute, vec_any_above (any lane of a > b), vec_load_reversed (p[0] in the last lane)
  *     vec_scale_by_power_of_2 (v, n)   v * 2^n, n whole, -160 .. 130, rounded as a product is
- *     vec_add_to_8 (double[8], v), vec_add_to_each (double[LANES], v)
+ *     vec_add_sums (double[ROWS_SUMS], v), vec_add_two_sums (double[2 * ROWS_SUMS], v, w): lane i joins sum i %
+ * ROWS_SUMS vec_add_to_each (double[LANES], v)
  *
  * No header guard: rows_portable.c and its brothers include it once each.
  */
@@ -61,25 +62,30 @@ static ROWS_TARGET void exponential(const float *x, float *y, size_t n) {
 
 /* The reference moves up to the largest logit of `top`; the sums follow: e' = f e, s - ref' = (s - ref) + (ref - ref').
  */
-static __attribute__((noinline)) void raise_reference(struct row_state *row, const float *top) {
+static __attribute__((noinline)) void raise_reference(const struct rows_state *state, size_t r, const float *top) {
   float largest = top[0];
   for (size_t lane = 1; lane < LANES; lane++) {
     largest = top[lane] > largest ? top[lane] : largest;
   }
-  double step = (double)row->ref - (double)largest;
-  double factor = row->limit == -INFINITY ? 0.0 : exp(step);
-  for (size_t lane = 0; lane < 8; lane++) {
-    row->below[lane] = factor > 0.0 ? factor * (row->below[lane] + step * row->sum[lane]) : 0.0;
-    row->sum[lane] *= factor;
-    row->distance[lane] *= factor;
+  double step = (double)state->ref[r] - (double)largest;
+  bool first = state->limit[r] == -INFINITY;
+  double factor = first ? 0.0 : exp(step);
+  double *sum = state->sums[r], *below = sum + ROWS_SUMS;
+  for (size_t lane = 0; lane < ROWS_SUMS; lane++) {
+    below[lane] = factor > 0.0 ? factor * (below[lane] + step * sum[lane]) : 0.0;
+    sum[lane] *= factor;
+    state->distances[r][lane] *= factor;
   }
-  row->ref = largest;
-  row->limit = largest + ROWS_LEEWAY;
+  state->ref[r] = largest;
+  state->limit[r] = largest + ROWS_LEEWAY;
+  state->moved[r] = !first;
 }
 
 /* One row of a tile. What is constant in the caller (NULL or not, distance) makes its own copy. */
-static ROWS_TARGET inline __attribute__((always_inline)) void
-softmax_row(struct row_state *row, float *s, size_t n, const float *bias, float *e, bool distance, float first) {
+static ROWS_TARGET inline __attribute__((always_inline)) void softmax_row(const struct rows_state *state, size_t r,
+                                                                          float *s, size_t n, const float *bias,
+                                                                          float *e, bool distance, float first,
+                                                                          const char *next) {
   vec top = vec_set(-INFINITY);
   ROWS_UNROLL
   for (size_t j = 0; j < n; j += LANES) {
@@ -90,15 +96,19 @@ softmax_row(struct row_state *row, float *s, size_t n, const float *bias, float 
     }
     top = vec_max(top, v);
   }
-  vec_store(row->max, vec_max(vec_load(row->max), top));
-  if (vec_any_above(top, vec_set(row->limit))) {
+  vec_store(state->max[r], vec_max(vec_load(state->max[r]), top));
+  if (vec_any_above(top, vec_set(state->limit[r]))) {
     float lanes[LANES];
     vec_store(lanes, top);
-    raise_reference(row, lanes);
+    raise_reference(state, r, lanes);
   }
-  vec ref = vec_set(row->ref), sum = vec_set(0.0f), below = sum, far = sum, away = vec_sub(vec_set(first), vec_iota());
+  vec ref = vec_set(state->ref[r]), sum = vec_set(0.0f), below = sum, far = sum,
+      away = vec_sub(vec_set(first), vec_iota());
   ROWS_UNROLL
   for (size_t j = 0; j < n; j += LANES) {
+    if (next && j % ROWS_VECTOR == 0) {
+      __builtin_prefetch(next + j / ROWS_VECTOR * 64, 0, 2);
+    }
     vec t = vec_max(vec_set(LOWEST), vec_sub(vec_load(s + j), ref));
     vec x = exponential_of(t);
     if (e) {
@@ -111,37 +121,39 @@ softmax_row(struct row_state *row, float *s, size_t n, const float *bias, float 
       away = vec_sub(away, vec_set((float)LANES));
     }
   }
-  vec_add_to_8(row->sum, sum);
-  vec_add_to_8(row->below, below);
+  vec_add_two_sums(state->sums[r], sum, below);
   if (distance) {
-    vec_add_to_8(row->distance, far);
+    vec_add_sums(state->distances[r], far);
   }
 }
 
-static ROWS_TARGET inline __attribute__((always_inline)) void
-softmax_rows(const struct rows_tile *tile, struct row_state *rows, size_t n, bool bias, bool keep, bool distance) {
+static ROWS_TARGET inline __attribute__((always_inline)) void softmax_rows(const struct rows_tile *tile,
+                                                                           const struct rows_state *state, size_t first,
+                                                                           size_t n, bool bias, bool keep,
+                                                                           bool distance) {
   for (size_t r = 0; r < tile->n_rows; r++) {
-    softmax_row(&rows[r], tile->s + r * tile->s_stride, n, bias ? tile->bias + r : NULL,
-                keep ? tile->e + r * tile->e_stride : NULL, distance, tile->distance_of_first + (float)r);
+    softmax_row(state, first + r, tile->s + r * tile->s_stride, n, bias ? tile->bias + r : NULL,
+                keep ? tile->e + r * tile->e_stride : NULL, distance, tile->distance_of_first + (float)r,
+                tile->next ? tile->next + (first + r) * ROWS_AHEAD : NULL);
     if (keep) {
-      tile->ref[r * tile->ref_stride] = rows[r].ref;
+      tile->ref[r * tile->ref_stride] = state->ref[first + r];
     }
   }
 }
 
 /* Full tiles make up nearly all of the work: their loops are unrolled, for each combination of what is common. */
-static ROWS_TARGET void softmax(const struct rows_tile *tile, struct row_state *rows) {
+static ROWS_TARGET void softmax(const struct rows_tile *tile, const struct rows_state *state, size_t first) {
   bool bias = tile->bias, keep = tile->e;
   if (tile->n < ROWS_TILE || tile->distance) {
-    softmax_rows(tile, rows, tile->n, bias, keep, tile->distance);
+    softmax_rows(tile, state, first, tile->n, bias, keep, tile->distance);
   } else if (bias && keep) {
-    softmax_rows(tile, rows, ROWS_TILE, true, true, false);
+    softmax_rows(tile, state, first, ROWS_TILE, true, true, false);
   } else if (bias) {
-    softmax_rows(tile, rows, ROWS_TILE, true, false, false);
+    softmax_rows(tile, state, first, ROWS_TILE, true, false, false);
   } else if (keep) {
-    softmax_rows(tile, rows, ROWS_TILE, false, true, false);
+    softmax_rows(tile, state, first, ROWS_TILE, false, true, false);
   } else {
-    softmax_rows(tile, rows, ROWS_TILE, false, false, false);
+    softmax_rows(tile, state, first, ROWS_TILE, false, false, false);
   }
 }
 

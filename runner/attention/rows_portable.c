@@ -68,8 +68,12 @@ static inline void vec_add_to_each(double *sum, vec v) {
     sum[lane] += (double)v[lane];
   }
 }
-static inline void vec_add_to_8(double *sum, vec v) {
-  vec_add_to_each(sum, v);
+static inline void vec_add_sums(double *sums, vec v) {
+  vec_add_to_each(sums, v);
+}
+static inline void vec_add_two_sums(double *sums, vec v, vec w) {
+  vec_add_to_each(sums, v);
+  vec_add_to_each(sums + ROWS_SUMS, w);
 }
 
 #include "attention/rows_body.h"

@@ -97,13 +97,20 @@ enum { ROWS = 5, TILES = 4, COLUMNS = TILES * ROWS_TILE, BIAS_MARGIN = COLUMNS }
 
 struct softmax_case {
   _Alignas(64) float s[ROWS][COLUMNS], tile[ROWS][ROWS_TILE], e[ROWS][COLUMNS], ref[ROWS][TILES];
-  struct row_state rows[ROWS];
-  float bias[BIAS_MARGIN + ROWS];
+  _Alignas(64) float max[ROWS][ROWS_VECTOR];
+  _Alignas(64) double sums[ROWS][2 * ROWS_SUMS], distances[ROWS][ROWS_SUMS];
+  bool moved[ROWS];
+  float now[ROWS], limit[ROWS], bias[BIAS_MARGIN + ROWS];
 };
 
-static double sum_of(const double lanes[8]) {
+static struct rows_state state_of(struct softmax_case *c) {
+  return (struct rows_state){
+      .max = c->max, .sums = c->sums, .distances = c->distances, .ref = c->now, .limit = c->limit, .moved = c->moved};
+}
+
+static double sum_of(const double lanes[ROWS_SUMS]) {
   double sum = 0.0;
-  for (size_t lane = 0; lane < 8; lane++) {
+  for (size_t lane = 0; lane < ROWS_SUMS; lane++) {
     sum += lanes[lane];
   }
   return sum;
@@ -114,7 +121,7 @@ static double sum_of(const double lanes[8]) {
 static void check_row(const struct softmax_case *c, size_t r, size_t n_columns, bool bias) {
   const double unit = 0x1p-24;
   double max = -(double)INFINITY, sum = 0.0, below = 0.0, distance = 0.0, slack = 0.0, slack_below = 0.0;
-  double ref = (double)c->rows[r].ref;
+  double ref = (double)c->now[r];
   for (size_t j = 0; j < n_columns; j++) {
     double s = (double)(c->s[r][j] + (bias ? c->bias[BIAS_MARGIN + r - j] : 0.0f));
     double ref_then = (double)c->ref[r][j / ROWS_TILE], e = exp(s - ref), far = fabs(100.0 + (double)r - (double)j);
@@ -133,13 +140,13 @@ static void check_row(const struct softmax_case *c, size_t r, size_t n_columns, 
   }
   double got_max = -(double)INFINITY;
   for (size_t lane = 0; lane < ROWS_VECTOR; lane++) {
-    got_max = (double)c->rows[r].max[lane] > got_max ? (double)c->rows[r].max[lane] : got_max;
+    got_max = (double)c->max[r][lane] > got_max ? (double)c->max[r][lane] : got_max;
   }
   assert_true(got_max == max);
   assert_true(max - ref <= (double)ROWS_LEEWAY && ref <= max);
-  assert_true(fabs(sum_of(c->rows[r].sum) - sum) <= slack);
-  assert_true(fabs(sum_of(c->rows[r].below) - below) <= slack_below);
-  assert_true(fabs(sum_of(c->rows[r].distance) - distance) <= slack * 1000.0);
+  assert_true(fabs(sum_of(c->sums[r]) - sum) <= slack);
+  assert_true(fabs(sum_of(c->sums[r] + ROWS_SUMS) - below) <= slack_below);
+  assert_true(fabs(sum_of(c->distances[r]) - distance) <= slack * 1000.0);
 }
 
 /* Row 0: moderate logits. 1: rising by tens from tile to tile, so that the reference moves. 2: falling. 3: hidden keys
@@ -169,12 +176,10 @@ static void softmax_of_tiles(void **state) {
   for (size_t round = 0; round < 3 * 2 * 2; round++) {
     const struct rows_kernels *kernels = variant(round % 3);
     bool bias = round / 3 % 2 == 1;
+    struct rows_state rows = state_of(&c);
+    rows_state_reset(&rows, ROWS);
     size_t n_columns = round < 6 ? COLUMNS : COLUMNS - 48; /* the last tile may be narrower */
     for (size_t r = 0; kernels && r < ROWS; r++) {
-      c.rows[r] = (struct row_state){.limit = -INFINITY};
-      for (size_t lane = 0; lane < ROWS_VECTOR; lane++) {
-        c.rows[r].max[lane] = -INFINITY;
-      }
       for (size_t j = 0; j < COLUMNS; j++) {
         c.s[r][j] = logit_of(r, j);
       }
@@ -194,7 +199,7 @@ static void softmax_of_tiles(void **state) {
                                .ref_stride = TILES,
                                .distance = true,
                                .distance_of_first = 100.0f - (float)column};
-      kernels->softmax(&tile, c.rows);
+      kernels->softmax(&tile, &rows, 0);
     }
     for (size_t r = 0; kernels && r < ROWS; r++) {
       check_row(&c, r, n_columns, bias);
@@ -202,33 +207,47 @@ static void softmax_of_tiles(void **state) {
   }
 }
 
-/* What is kept beside it does not change a sum. */
+/* What is kept beside it, and where, does not change a sum; nor does it matter which row of the state a tile's first
+ * is. */
 static void softmax_variants_agree(void **state) {
   (void)state;
-  static struct softmax_case all, few;
+  static struct softmax_case all, few, in_place;
   for (size_t which = 0; which < 3; which++) {
-    for (size_t r = 0; variant(which) && r < ROWS; r++) {
-      all.rows[r] = few.rows[r] = (struct row_state){.limit = -INFINITY};
-      for (size_t j = 0; j < ROWS_TILE; j++) {
-        all.tile[r][j] = few.tile[r][j] = logit_of(r, j);
-      }
+    if (!variant(which)) {
+      continue;
     }
-    if (variant(which)) {
-      struct rows_tile tile = {
-          .s = all.tile[0], .s_stride = ROWS_TILE, .n_rows = ROWS, .n = ROWS_TILE, .distance = true};
-      tile.e = all.e[0];
-      tile.e_stride = COLUMNS;
-      tile.ref = all.ref[0];
-      tile.ref_stride = TILES;
-      variant(which)->softmax(&tile, all.rows);
-      tile = (struct rows_tile){.s = few.tile[0], .s_stride = ROWS_TILE, .n_rows = ROWS, .n = ROWS_TILE};
-      variant(which)->softmax(&tile, few.rows);
-      for (size_t r = 0; r < ROWS; r++) {
-        assert_memory_equal(all.rows[r].sum, few.rows[r].sum, sizeof all.rows[r].sum);
-        assert_memory_equal(all.rows[r].below, few.rows[r].below, sizeof all.rows[r].below);
-        assert_memory_equal(all.rows[r].max, few.rows[r].max, sizeof all.rows[r].max);
-      }
+    struct rows_state rows[] = {state_of(&all), state_of(&few), state_of(&in_place)};
+    for (size_t i = 0; i < 3; i++) {
+      rows_state_reset(&rows[i], ROWS);
     }
+    for (size_t at = 0; at < ROWS * ROWS_TILE; at++) {
+      size_t r = at / ROWS_TILE, j = at % ROWS_TILE;
+      all.tile[r][j] = few.tile[r][j] = in_place.e[r][j] = logit_of(r, j);
+    }
+    struct rows_tile tile = {.s = all.tile[0],
+                             .s_stride = ROWS_TILE,
+                             .n_rows = ROWS,
+                             .n = ROWS_TILE,
+                             .e = all.e[0],
+                             .e_stride = COLUMNS,
+                             .ref = all.ref[0],
+                             .ref_stride = TILES,
+                             .distance = true};
+    variant(which)->softmax(&tile, &rows[0], 0);
+    tile = (struct rows_tile){.s = few.tile[0], .s_stride = ROWS_TILE, .n_rows = ROWS, .n = ROWS_TILE};
+    variant(which)->softmax(&tile, &rows[1], 0);
+    tile = (struct rows_tile){.s_stride = COLUMNS, .n = ROWS_TILE, .e_stride = COLUMNS, .ref_stride = TILES};
+    for (size_t r = 0; r < ROWS; r++) {
+      tile.n_rows = 1;
+      tile.s = tile.e = in_place.e[r];
+      tile.ref = in_place.ref[r];
+      variant(which)->softmax(&tile, &rows[2], r);
+    }
+    assert_memory_equal(all.sums, few.sums, sizeof all.sums);
+    assert_memory_equal(all.sums, in_place.sums, sizeof all.sums);
+    assert_memory_equal(all.max, few.max, sizeof all.max);
+    assert_memory_equal(all.max, in_place.max, sizeof all.max);
+    assert_memory_equal(all.e, in_place.e, sizeof all.e);
   }
 }
 
