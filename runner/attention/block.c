@@ -185,17 +185,29 @@ static size_t filled_columns(const struct block *block, size_t r) {
   return rounded_up(seen_by(block, last), ROWS_VECTOR);
 }
 
-/* All tiles: panel by panel, and each panel strip by strip. Every other block goes from the last panel to the first, so
- * that it begins with those that the cache still holds from the block before. */
+/* The i-th panel to be visited: first the one where the block itself stands, since a bias that falls with distance has
+ * its largest values there; then the others, in every other block from the last one to the first, so that it begins
+ * with those that the cache still holds from the block before. */
+static size_t panel_in_order(const struct block *block, size_t n_panels, size_t i) {
+  ptrdiff_t diagonal = diagonal_of(block);
+  size_t own = diagonal > 0 ? smaller((size_t)diagonal / PRODUCT_PANEL, n_panels - 1) : 0;
+  if (i == 0) {
+    return own;
+  }
+  size_t other = block->backwards ? n_panels - 1 - i : i - 1; /* of those without `own` */
+  return other < own ? other : other + 1;
+}
+
+/* All tiles: panel by panel, and each panel strip by strip. */
 static int add_tiles(const struct block *block, const struct block_space *space, struct error *err) {
   size_t width = block->input->width, c_stride = scores_become_e(block, space) ? space->e_stride : ROWS_TILE;
   struct product product = {.n_keys = 0};
   size_t n_panels = product_panels(block->n_columns);
   for (size_t i = 0; i < n_panels; i++) {
-    size_t panel = block->backwards ? n_panels - 1 - i : i, column = panel * PRODUCT_PANEL;
+    size_t column = panel_in_order(block, n_panels, i) * PRODUCT_PANEL;
     const float *next_panel = NULL;
     if (i + 1 < n_panels) {
-      next_panel = block->panels + (block->backwards ? panel - 1 : panel + 1) * product_panel_size(width);
+      next_panel = block->panels + panel_in_order(block, n_panels, i + 1) * product_panel_size(width);
     }
     for (size_t r = 0; r < block->n_rows; r += BLOCK_STRIP) {
       size_t n_filled = filled_columns(block, r);

@@ -22,6 +22,10 @@ enum {
 };
 #define ROWS_LEEWAY 4.0f /* exp(s - ref) carries the rounding of s - ref: small keeps it below 4 units in 2^-24 */
 
+/* exp(s - ref) is 0 below it: a weight of 1e-30 is none, and its products with others must not become subnormal, for
+ * which processors take a hundred times as long. */
+#define ROWS_LOWEST (-69.0f)
+
 /* What is known of the rows so far: [n_rows] of each. Lanes are summed up at the end, in order. */
 struct rows_state {
   float (*max)[ROWS_VECTOR];      /* largest logits */
@@ -56,12 +60,12 @@ struct rows_kernels {
   size_t lanes;
   /* Add a tile to the rows; row r of the tile is row `first + r` of the state. */
   void (*softmax)(const struct rows_tile *tile, const struct rows_state *state, size_t first);
-  /* e [n] *= factor; n a multiple of ROWS_VECTOR */
+  /* e [n] *= factor (0 .. 1), and 0 where that is less than exp(ROWS_LOWEST); n a multiple of ROWS_VECTOR */
   void (*scale)(float *e, size_t n, float factor);
   /* sum[x] += sum over rows r of weight[r] * e[r * stride + x + r - (n_rows - 1)] for x in 0 .. n - 1. What is read
    * within ROWS_MARGIN of a row must be zero. */
   void (*add_diagonals)(const float *e, size_t stride, size_t n_rows, const float *weight, double *sum, size_t n);
-  /* y [n] = exp(x), within 2 units in the last place, subnormal results included; any n. */
+  /* y [n] = exp(x) within 2 units in the last place, and 0 where exp(x) < 2^-126; any n. */
   void (*exponential)(const float *x, float *y, size_t n);
 };
 

@@ -4,8 +4,9 @@
 #include <immintrin.h>
 
 #define ROWS_TARGET __attribute__((target("avx2,fma")))
-enum { LANES = 8 };
+enum { LANES = 8, VEC_MASKS = 0 };
 typedef __m256 vec;
+typedef __m256 lanes;
 
 static ROWS_TARGET inline vec vec_load(const float *p) {
   return _mm256_loadu_ps(p);
@@ -46,13 +47,23 @@ static ROWS_TARGET inline bool vec_any_above(vec a, vec b) {
 static ROWS_TARGET inline vec vec_load_reversed(const float *p) {
   return _mm256_permutevar8x32_ps(_mm256_loadu_ps(p), _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0));
 }
-/* In two factors, since 2^n alone may be subnormal or overflow where v * 2^n does not. */
-static ROWS_TARGET inline vec vec_scale_by_power_of_2(vec v, vec n) {
+static ROWS_TARGET inline lanes vec_not_below(vec a, vec b) {
+  return _mm256_cmp_ps(a, b, _CMP_NLT_UQ);
+}
+static ROWS_TARGET inline vec vec_keep(lanes which, vec v) {
+  return _mm256_and_ps(which, v);
+}
+/* In two factors, since 2^n alone may overflow where v * 2^n does not. */
+static ROWS_TARGET inline vec vec_scale_by_power_of_2(lanes which, vec v, vec n) {
   __m256i whole = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(whole, 1), rest = _mm256_sub_epi32(whole, half);
   const __m256i one = _mm256_set1_epi32(127);
   vec first = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(half, one), 23));
   vec second = _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(rest, one), 23));
-  return _mm256_mul_ps(_mm256_mul_ps(v, first), second);
+  return vec_keep(which, _mm256_mul_ps(_mm256_mul_ps(v, first), second));
+}
+static ROWS_TARGET inline vec vec_fma_in(lanes which, vec a, vec b, vec c) {
+  (void)which; /* a is 0 in the other lanes, and b finite */
+  return vec_fma(a, b, c);
 }
 static ROWS_TARGET inline void vec_add_to_each(double *sum, vec v) {
   __m256d low = _mm256_cvtps_pd(_mm256_castps256_ps128(v)), high = _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1));

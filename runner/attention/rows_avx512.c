@@ -4,8 +4,9 @@
 #include <immintrin.h>
 
 #define ROWS_TARGET __attribute__((target("avx512f,avx512dq")))
-enum { LANES = 16 };
+enum { LANES = 16, VEC_MASKS = 1 };
 typedef __m512 vec;
+typedef __mmask16 lanes;
 
 static ROWS_TARGET inline vec vec_load(const float *p) {
   return _mm512_loadu_ps(p);
@@ -47,8 +48,17 @@ static ROWS_TARGET inline vec vec_load_reversed(const float *p) {
   const __m512i backwards = _mm512_setr_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
   return _mm512_permutexvar_ps(backwards, _mm512_loadu_ps(p));
 }
-static ROWS_TARGET inline vec vec_scale_by_power_of_2(vec v, vec n) {
-  return _mm512_scalef_ps(v, n);
+static ROWS_TARGET inline lanes vec_not_below(vec a, vec b) {
+  return _mm512_cmp_ps_mask(a, b, _CMP_NLT_UQ);
+}
+static ROWS_TARGET inline vec vec_keep(lanes which, vec v) {
+  return _mm512_maskz_mov_ps(which, v);
+}
+static ROWS_TARGET inline vec vec_scale_by_power_of_2(lanes which, vec v, vec n) {
+  return _mm512_maskz_scalef_ps(which, v, n);
+}
+static ROWS_TARGET inline vec vec_fma_in(lanes which, vec a, vec b, vec c) {
+  return _mm512_mask3_fmadd_ps(a, b, c, which);
 }
 static ROWS_TARGET inline __m128 in_four(vec v) {
   __m256 in_eight = _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));

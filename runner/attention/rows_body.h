@@ -1,10 +1,14 @@
 /* The algorithms of rows.h, written once on the vector operations of the including file:
  *
  *     LANES, ROWS_TARGET          lanes of `vec`; the attribute that allows its instructions
+ *     VEC_MASKS                   1 where operations on some lanes leave the others uncomputed, else 0
  *     vec_load, vec_store, vec_set, vec_iota, vec_add, vec_sub, vec_mul, vec_fma (a * b + c, rounded once or twice),
  *     vec_max, vec_min            the second operand where one is not a number
  *     vec_absolute, vec_any_above (any lane of a > b), vec_load_reversed (p[0] in the last lane)
- *     vec_scale_by_power_of_2 (v, n)   v * 2^n, n whole, -160 .. 130, rounded as a product is
+ *     vec_not_below (a, b)        the lanes, as a `lanes`, where a < b does not hold
+ *     vec_keep (lanes, v)         v, and 0 in the other lanes
+ *     vec_scale_by_power_of_2 (lanes, v, n)   v * 2^n, n whole, -126 .. 130, and 0 in the other lanes
+ *     vec_fma_in (lanes, a, b, c) a * b + c, and c in the other lanes
  *     vec_add_sums (double[ROWS_SUMS], v), vec_add_two_sums (double[2 * ROWS_SUMS], v, w): lane i joins sum i %
  * ROWS_SUMS vec_add_to_each (double[LANES], v)
  *
@@ -20,10 +24,21 @@
 #define ROWS_UNROLL _Pragma("GCC unroll 8")
 #endif
 
+/* ln 2^-126, rounded up: below it exp is no normal number, and the result is 0. Processors take a hundred times as long
+ * for subnormal numbers. */
+#define LOWEST_NORMAL (-87.33654f)
+#define HIGHEST 90.0f
+
+/* Where lanes cannot be left out of a computation, those below `lowest` get a value that does no harm. */
+static ROWS_TARGET inline vec tamed(vec v, float lowest) {
+  return VEC_MASKS ? v : vec_max(vec_set(lowest), v);
+}
+
 /* exp(x) = 2^n exp(r), |r| <= ln(2) / 2: n by adding and subtracting 1.5 * 2^23, r by Cody and Waite's two-step
  * reduction (n times the first part of ln 2 is exact), exp(r) by the polynomial of degree 6 with the smallest relative
- * error among those that begin 1 + r: 3.1e-9. x in -110 .. 90; below -104 the result is 0. */
-static ROWS_TARGET inline vec exponential_of(vec x) {
+ * error among those that begin 1 + r: 3.1e-9. x up to HIGHEST; 0 in the lanes that are not
+ * `wanted`. */
+static ROWS_TARGET inline vec exponential_of(vec x, lanes wanted) {
   const vec shift = vec_set(12582912.0f);
   vec shifted = vec_fma(x, vec_set(0x1.715476p+0f), shift);
   vec n = vec_sub(shifted, shift);
@@ -36,17 +51,14 @@ static ROWS_TARGET inline vec exponential_of(vec x) {
   p = vec_fma(p, r, vec_set(0x1.fffffcp-2f));
   p = vec_fma(p, r, vec_set(1.0f));
   p = vec_fma(p, r, vec_set(1.0f));
-  return vec_scale_by_power_of_2(p, n);
+  return vec_scale_by_power_of_2(wanted, p, n);
 }
-
-/* Below it exp is 0 in float32; a finite stand-in for -INFINITY, so that 0 * (s - ref) stays 0. */
-#define LOWEST (-110.0f)
-#define HIGHEST 90.0f
 
 static ROWS_TARGET void exponential(const float *x, float *y, size_t n) {
   size_t i = 0;
   for (; i + LANES <= n; i += LANES) {
-    vec_store(y + i, exponential_of(vec_max(vec_set(LOWEST), vec_min(vec_set(HIGHEST), vec_load(x + i)))));
+    vec v = vec_min(vec_set(HIGHEST), vec_load(x + i));
+    vec_store(y + i, exponential_of(tamed(v, LOWEST_NORMAL), vec_not_below(v, vec_set(LOWEST_NORMAL))));
   }
   if (i < n) {
     float rest[LANES] = {0.0f};
@@ -98,9 +110,9 @@ static ROWS_TARGET inline __attribute__((always_inline)) void softmax_row(const 
   }
   vec_store(state->max[r], vec_max(vec_load(state->max[r]), top));
   if (vec_any_above(top, vec_set(state->limit[r]))) {
-    float lanes[LANES];
-    vec_store(lanes, top);
-    raise_reference(state, r, lanes);
+    float each[LANES];
+    vec_store(each, top);
+    raise_reference(state, r, each);
   }
   vec ref = vec_set(state->ref[r]), sum = vec_set(0.0f), below = sum, far = sum,
       away = vec_sub(vec_set(first), vec_iota());
@@ -109,13 +121,15 @@ static ROWS_TARGET inline __attribute__((always_inline)) void softmax_row(const 
     if (next && j % ROWS_VECTOR == 0) {
       __builtin_prefetch(next + j / ROWS_VECTOR * 64, 0, 2);
     }
-    vec t = vec_max(vec_set(LOWEST), vec_sub(vec_load(s + j), ref));
-    vec x = exponential_of(t);
+    vec t = vec_sub(vec_load(s + j), ref);
+    lanes heavy = vec_not_below(t, vec_set(ROWS_LOWEST));
+    t = tamed(t, ROWS_LOWEST);
+    vec x = exponential_of(t, heavy);
     if (e) {
       vec_store(e + j, x);
     }
     sum = vec_add(sum, x);
-    below = vec_fma(x, t, below);
+    below = vec_fma_in(heavy, x, t, below);
     if (distance) {
       far = vec_fma(x, vec_absolute(away), far);
       away = vec_sub(away, vec_set((float)LANES));
@@ -157,9 +171,13 @@ static ROWS_TARGET void softmax(const struct rows_tile *tile, const struct rows_
   }
 }
 
+/* What would become lighter than exp(ROWS_LOWEST) becomes 0, as it would have been at once. */
 static ROWS_TARGET void scale(float *e, size_t n, float factor) {
+  const float lightest = 1.0811068e-30f; /* exp(ROWS_LOWEST) */
+  vec least = vec_set(lightest / factor);
   for (size_t j = 0; j < n; j += LANES) {
-    vec_store(e + j, vec_mul(vec_load(e + j), vec_set(factor)));
+    vec v = vec_load(e + j);
+    vec_store(e + j, vec_keep(vec_not_below(v, least), vec_mul(vec_max(least, v), vec_set(factor))));
   }
 }
 
