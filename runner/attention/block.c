@@ -241,30 +241,38 @@ static double sum_of_lanes(const double lanes[ROWS_SUMS]) {
   return sum;
 }
 
+/* By halves, which compilers turn into vectors. */
+static float largest_of_lanes(const float lanes[ROWS_VECTOR]) {
+  float largest[ROWS_VECTOR];
+  memcpy(largest, lanes, sizeof largest);
+  for (size_t half = ROWS_VECTOR / 2; half > 0; half /= 2) {
+    for (size_t lane = 0; lane < half; lane++) {
+      largest[lane] = largest[lane] > largest[lane + half] ? largest[lane] : largest[lane + half];
+    }
+  }
+  return largest[0];
+}
+
 /* entropy = -sum a ln a = ln sum e - (sum e (s - ref)) / sum e */
 static void finish_row(const struct block *block, const struct block_space *space, size_t r) {
   const struct attention_output *out = block->output;
   const double *sums = space->rows.sums[r];
-  double sum = sum_of_lanes(sums), max = -(double)INFINITY;
-  for (size_t lane = 0; lane < ROWS_VECTOR; lane++) {
-    double largest = (double)space->rows.max[r][lane];
-    max = largest > max ? largest : max;
-  }
+  double sum = sum_of_lanes(sums);
   bool empty = sum == 0.0;
   double inverse = empty ? 0.0 : 1.0 / sum;
-  double log_sum_exp = empty ? -(double)INFINITY : (double)space->rows.ref[r] + log(sum);
+  double log_sum = empty ? -(double)INFINITY : log(sum);
   size_t at = block->head * block->input->nq + block->row + r;
   space->weight[r] = (float)inverse;
   if (out->entropy) {
     /* Rounding must not make the entropy of a single key negative. */
-    double entropy = empty ? 0.0 : log(sum) - sum_of_lanes(sums + ROWS_SUMS) * inverse;
+    double entropy = empty ? 0.0 : log_sum - sum_of_lanes(sums + ROWS_SUMS) * inverse;
     out->entropy[at] = entropy < 0.0 ? 0.0 : entropy;
   }
   if (out->log_sum_exp) {
-    out->log_sum_exp[at] = log_sum_exp;
+    out->log_sum_exp[at] = (double)space->rows.ref[r] + log_sum;
   }
   if (out->max_logit) {
-    out->max_logit[at] = max;
+    out->max_logit[at] = (double)largest_of_lanes(space->rows.max[r]);
   }
   if (out->mean_distance) {
     out->mean_distance[at] = sum_of_lanes(space->rows.distances[r]) * inverse;

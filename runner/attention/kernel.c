@@ -1,5 +1,5 @@
-/* attention_run: the heads in groups whose keys are packed together; each head cut into chunks of row blocks, which the
- * pool works off. */
+/* attention_run: each head is cut into chunks of row blocks, which the pool works off. Long heads come in groups whose
+ * keys are packed together; of short ones each is a unit of its own. */
 #include "attention/attention.h"
 
 #include "attention/block.h"
@@ -16,6 +16,9 @@
 /* Packed keys and partial sums of a group of heads take about this much, or what a single head takes. */
 static const size_t group_bytes = (size_t)8 << 20;
 
+/* Up to so many keys a head is one unit, if there are heads for all threads. */
+static const size_t short_head = 1024;
+
 /* Below so many multiplications, waking threads takes longer than the work. */
 static const double threads_from = 2e6;
 
@@ -27,15 +30,16 @@ struct run {
   const struct rows_kernels *kernels;
   struct partition partition;
   size_t heads_per_kv_head;
-  bool values_finite;
+  bool values_finite, head_is_unit;
   struct block_space *spaces; /* [threads] */
   unsigned n_spaces;
 
-  size_t group_size; /* key heads of a group */
-  size_t group;      /* first key head of the present one */
-  float *panels;     /* [group_size][n_panels] */
-  size_t n_panels;
-  double *mass;                                 /* partial sums, [query heads of the group][mass_stride] */
+  /* A slot has the packed keys of one key head and the partial sums of its query heads. In a group, slot i belongs to
+   * key head group + i; where a head is a unit, each thread has one. */
+  size_t n_slots, group;
+  float *panels;                                /* [n_slots][n_panels] */
+  double *mass;                                 /* [n_slots][heads_per_kv_head][mass_stride] */
+  size_t n_panels;                              /* of a head */
   size_t mass_stride;                           /* of all chunks of a head */
   size_t mass_of_chunk[PARTITION_CHUNKS];       /* where they begin */
   ptrdiff_t largest_distance[PARTITION_CHUNKS]; /* of their first element */
@@ -49,44 +53,39 @@ static size_t larger(size_t a, size_t b) {
   return a > b ? a : b;
 }
 
-/* ---- units of the pool --------------------------------------------------------------------------------------------
+/* ---- the work on a slot -------------------------------------------------------------------------------------------
  */
 
-static size_t units_of_panels(const struct run *run) {
-  return (run->n_panels + PANELS_PER_UNIT - 1) / PANELS_PER_UNIT;
-}
-
-static int pack_keys(void *context, size_t unit, unsigned thread, struct error *err) {
-  (void)thread;
-  (void)err;
-  const struct run *run = context;
+static void pack_keys(const struct run *run, size_t kv_head, size_t slot, size_t first, size_t end) {
   const struct attention_input *in = run->input;
-  size_t head = unit / units_of_panels(run), first = unit % units_of_panels(run) * PANELS_PER_UNIT;
-  for (size_t panel = first; panel < smaller(first + PANELS_PER_UNIT, run->n_panels); panel++) {
+  size_t size = product_panel_size(in->width);
+  for (size_t panel = first; panel < smaller(end, run->n_panels); panel++) {
     size_t key = panel * PRODUCT_PANEL;
-    product_pack(in->k + ((run->group + head) * in->nk + key) * in->width, smaller(PRODUCT_PANEL, in->nk - key),
-                 in->width, run->panels + (head * run->n_panels + panel) * product_panel_size(in->width));
+    product_pack(in->k + (kv_head * in->nk + key) * in->width, smaller(PRODUCT_PANEL, in->nk - key), in->width,
+                 run->panels + (slot * run->n_panels + panel) * size);
   }
-  return 0;
 }
 
-static int run_chunk(void *context, size_t unit, unsigned thread, struct error *err) {
-  const struct run *run = context;
+/* Partial sums of the i-th query head of a slot. */
+static double *mass_of(const struct run *run, size_t slot, size_t i, size_t chunk) {
+  return run->mass + (slot * run->heads_per_kv_head + i) * run->mass_stride + run->mass_of_chunk[chunk];
+}
+
+static int run_chunk(const struct run *run, size_t kv_head, size_t slot, size_t i, size_t chunk, unsigned thread,
+                     struct error *err) {
   const struct partition *partition = &run->partition;
-  size_t head = unit / partition->n_chunks, chunk = unit % partition->n_chunks; /* head: of the group */
   size_t end = partition->first_row[chunk + 1];
   struct block block = {.input = run->input,
                         .output = run->output,
                         .kernels = run->kernels,
-                        .panels = run->panels +
-                                  head / run->heads_per_kv_head * run->n_panels * product_panel_size(run->input->width),
+                        .panels = run->panels + slot * run->n_panels * product_panel_size(run->input->width),
                         .values_finite = run->values_finite,
-                        .head = run->group * run->heads_per_kv_head + head,
+                        .head = kv_head * run->heads_per_kv_head + i,
                         .largest_distance = run->largest_distance[chunk]};
   if (run->mass) {
-    block.mass = run->mass + head * run->mass_stride + run->mass_of_chunk[chunk];
-    memset(block.mass, 0,
-           (partition_distances(partition, chunk, &block.largest_distance) + ROWS_EXCESS) * sizeof(double));
+    block.mass = mass_of(run, slot, i, chunk);
+    size_t n = partition_distances(partition, chunk, &block.largest_distance) + ROWS_EXCESS;
+    memset(block.mass, 0, n * sizeof *block.mass);
   }
   for (block.row = partition->first_row[chunk]; block.row < end; block.row += block.n_rows) {
     block.n_rows = smaller(partition->block_rows, end - block.row);
@@ -101,19 +100,16 @@ static int run_chunk(void *context, size_t unit, unsigned thread, struct error *
 }
 
 /* mass_by_distance of one head: chunks in order, both signs of a distance together, mean over the rows. */
-static int add_up_mass(void *context, size_t unit, unsigned thread, struct error *err) {
-  (void)thread;
-  (void)err;
-  const struct run *run = context;
+static void add_up_mass(const struct run *run, size_t kv_head, size_t slot, size_t i) {
   const struct partition *partition = &run->partition;
   size_t nk = partition->nk;
   double n_rows = (double)(partition->nq - run->output->mass_first_row);
-  double *total = run->output->mass_by_distance + (run->group * run->heads_per_kv_head + unit) * nk;
+  double *total = run->output->mass_by_distance + (kv_head * run->heads_per_kv_head + i) * nk;
   memset(total, 0, nk * sizeof *total);
   for (size_t chunk = 0; chunk < partition->n_chunks; chunk++) {
     ptrdiff_t largest;
     size_t n = partition_distances(partition, chunk, &largest);
-    const double *mass = run->mass + unit * run->mass_stride + run->mass_of_chunk[chunk];
+    const double *mass = mass_of(run, slot, i, chunk);
     for (size_t x = 0; x < n; x++) {
       ptrdiff_t signed_distance = largest - (ptrdiff_t)x;
       size_t distance = (size_t)(signed_distance < 0 ? -signed_distance : signed_distance);
@@ -125,6 +121,55 @@ static int add_up_mass(void *context, size_t unit, unsigned thread, struct error
   for (size_t distance = 0; distance < nk; distance++) {
     total[distance] /= n_rows;
   }
+}
+
+/* ---- units of the pool --------------------------------------------------------------------------------------------
+ */
+
+/* A short key head with its query heads. */
+static int head_unit(void *context, size_t unit, unsigned thread, struct error *err) {
+  const struct run *run = context;
+  pack_keys(run, unit, thread, 0, run->n_panels);
+  for (size_t i = 0; i < run->heads_per_kv_head; i++) {
+    for (size_t chunk = 0; chunk < run->partition.n_chunks; chunk++) {
+      int status = run_chunk(run, unit, thread, i, chunk, thread, err);
+      if (status) {
+        return status;
+      }
+    }
+    if (run->mass) {
+      add_up_mass(run, unit, thread, i);
+    }
+  }
+  return 0;
+}
+
+static size_t units_of_panels(const struct run *run) {
+  return (run->n_panels + PANELS_PER_UNIT - 1) / PANELS_PER_UNIT;
+}
+
+static int pack_unit(void *context, size_t unit, unsigned thread, struct error *err) {
+  (void)thread;
+  (void)err;
+  const struct run *run = context;
+  size_t slot = unit / units_of_panels(run), first = unit % units_of_panels(run) * PANELS_PER_UNIT;
+  pack_keys(run, run->group + slot, slot, first, first + PANELS_PER_UNIT);
+  return 0;
+}
+
+static int chunk_unit(void *context, size_t unit, unsigned thread, struct error *err) {
+  const struct run *run = context;
+  size_t head = unit / run->partition.n_chunks, chunk = unit % run->partition.n_chunks; /* head: of the group */
+  size_t slot = head / run->heads_per_kv_head;
+  return run_chunk(run, run->group + slot, slot, head % run->heads_per_kv_head, chunk, thread, err);
+}
+
+static int mass_unit(void *context, size_t unit, unsigned thread, struct error *err) {
+  (void)thread;
+  (void)err;
+  const struct run *run = context;
+  size_t slot = unit / run->heads_per_kv_head;
+  add_up_mass(run, run->group + slot, slot, unit % run->heads_per_kv_head);
   return 0;
 }
 
@@ -154,7 +199,7 @@ static int make_spaces(struct run *run, unsigned threads, struct error *err) {
   return 0;
 }
 
-static int make_groups(struct run *run, struct error *err) {
+static int make_slots(struct run *run, unsigned threads, struct error *err) {
   const struct attention_input *input = run->input;
   bool by_distance = run->output->mass_by_distance != NULL;
   for (size_t chunk = 0; by_distance && chunk < run->partition.n_chunks; chunk++) {
@@ -162,15 +207,15 @@ static int make_groups(struct run *run, struct error *err) {
     run->mass_stride += partition_distances(&run->partition, chunk, &run->largest_distance[chunk]) + ROWS_EXCESS;
   }
   run->n_panels = product_panels(input->nk);
-  size_t bytes = run->n_panels * product_panel_size(input->width) * sizeof(float) +
-                 run->heads_per_kv_head * run->mass_stride * sizeof(double);
+  size_t panel_size = product_panel_size(input->width);
+  size_t bytes =
+      run->n_panels * panel_size * sizeof(float) + run->heads_per_kv_head * run->mass_stride * sizeof(double);
   size_t at_once = larger(1, group_bytes / larger(bytes, 1));
   size_t n_groups = (input->n_kv_heads + at_once - 1) / at_once;
-  run->group_size = (input->n_kv_heads + n_groups - 1) / n_groups;
-  run->panels = memory_new_3d(run->group_size, run->n_panels, product_panel_size(input->width), sizeof(float),
-                              "packed keys", err);
+  run->n_slots = run->head_is_unit ? threads : (input->n_kv_heads + n_groups - 1) / n_groups;
+  run->panels = memory_new_3d(run->n_slots, run->n_panels, panel_size, sizeof(float), "packed keys", err);
   if (by_distance) {
-    run->mass = memory_new_3d(run->group_size, run->heads_per_kv_head, run->mass_stride, sizeof(double),
+    run->mass = memory_new_3d(run->n_slots, run->heads_per_kv_head, run->mass_stride, sizeof(double),
                               "attention by distance", err);
   }
   return run->panels && (run->mass || !by_distance) ? 0 : ERROR_MEMORY;
@@ -197,14 +242,25 @@ static bool all_finite(const float *x, size_t n) {
  */
 
 static int run_group(struct run *run, struct pool *pool, struct error *err) {
-  size_t heads = smaller(run->group_size, run->input->n_kv_heads - run->group);
+  size_t heads = smaller(run->n_slots, run->input->n_kv_heads - run->group);
   size_t query_heads = heads * run->heads_per_kv_head;
-  int status = pool_run(pool, heads * units_of_panels(run), pack_keys, run, err);
+  int status = pool_run(pool, heads * units_of_panels(run), pack_unit, run, err);
   if (!status) {
-    status = pool_run(pool, query_heads * run->partition.n_chunks, run_chunk, run, err);
+    status = pool_run(pool, query_heads * run->partition.n_chunks, chunk_unit, run, err);
   }
   if (!status && run->mass) {
-    status = pool_run(pool, query_heads, add_up_mass, run, err);
+    status = pool_run(pool, query_heads, mass_unit, run, err);
+  }
+  return status;
+}
+
+static int run_heads(struct run *run, struct pool *pool, struct error *err) {
+  if (run->head_is_unit) {
+    return pool_run(pool, run->input->n_kv_heads, head_unit, run, err);
+  }
+  int status = 0;
+  for (; !status && run->group < run->input->n_kv_heads; run->group += run->n_slots) {
+    status = run_group(run, pool, err);
   }
   return status;
 }
@@ -228,13 +284,11 @@ int attention_run(const struct attention_input *input, const struct attention_ou
   partition_rows(&run.partition, input->nq, input->nk, input->causal, rows_of_block(input));
   double work = (double)input->n_heads * (double)input->nq * (double)input->nk * (double)input->width;
   pool = work < threads_from ? NULL : pool;
-  int status = make_spaces(&run, pool_threads(pool), err);
-  if (!status) {
-    status = make_groups(&run, err);
-  }
-  for (; !status && run.group < input->n_kv_heads; run.group += run.group_size) {
-    status = run_group(&run, pool, err);
-  }
+  unsigned threads = pool_threads(pool);
+  run.head_is_unit = input->nk <= short_head && input->n_kv_heads >= threads;
+  int status = make_spaces(&run, threads, err);
+  status = status ? status : make_slots(&run, threads, err);
+  status = status ? status : run_heads(&run, pool, err);
   free_run(&run);
   return status;
 }

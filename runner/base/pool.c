@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct worker {
   struct pool *pool;
@@ -20,12 +21,14 @@ struct pool {
   unsigned threads;
   struct worker *workers; /* [threads - 1]: threads 1 .. threads - 1; the caller of pool_run is thread 0 */
 
-  pthread_mutex_t lock; /* guards what follows, up to the blank line */
+  /* Sleepers hold the lock when they look at `round` and `busy`; who changes these holds it too, or takes it before
+   * waking them. */
+  pthread_mutex_t lock;
   pthread_cond_t start, finish;
-  unsigned long round; /* counts pool_run calls */
-  unsigned busy;       /* workers still in this round */
-  bool stop;
-  size_t failed_unit; /* lowest unit that failed, SIZE_MAX: none */
+  atomic_ulong round; /* counts pool_run calls; published last, so that who sees it sees the task */
+  atomic_uint busy;   /* workers still in this round */
+  atomic_bool stop;
+  size_t failed_unit; /* lowest unit that failed, SIZE_MAX: none; under the lock */
   struct error error; /* its error */
 
   atomic_size_t next;  /* unit */
@@ -34,6 +37,37 @@ struct pool {
   pool_task task;
   void *context;
 };
+
+/* Waking a sleeping thread takes some 50 us. Short jobs come one after the other, so threads look out for the next one
+ * for about as long before they lie down. */
+static const double patience = 50e-6;
+enum { LOOKS_PER_TIME = 32 };
+
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void pause_briefly(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+/* Look until `seen` holds or patience is at an end; whether it holds. */
+static bool look_out(bool (*seen)(struct pool *pool, unsigned long round), struct pool *pool, unsigned long round) {
+  double begin = seconds_now();
+  do {
+    for (int look = 0; look < LOOKS_PER_TIME; look++) {
+      if (seen(pool, round)) {
+        return true;
+      }
+      pause_briefly();
+    }
+  } while (seconds_now() - begin < patience);
+  return seen(pool, round);
+}
 
 static void note_failure(struct pool *pool, size_t unit, const struct error *error) {
   atomic_store(&pool->failing, true);
@@ -60,28 +94,52 @@ static void work_off(struct pool *pool, unsigned thread) {
   }
 }
 
+static bool next_round_has_begun(struct pool *pool, unsigned long round) {
+  return atomic_load(&pool->round) != round || atomic_load(&pool->stop);
+}
+
+static void wait_for_round(struct pool *pool, unsigned long round) {
+  if (look_out(next_round_has_begun, pool, round)) {
+    return;
+  }
+  pthread_mutex_lock(&pool->lock);
+  while (!next_round_has_begun(pool, round)) {
+    pthread_cond_wait(&pool->start, &pool->lock);
+  }
+  pthread_mutex_unlock(&pool->lock);
+}
+
 static void *worker_main(void *argument) {
   struct worker *worker = argument;
   struct pool *pool = worker->pool;
-  unsigned long seen = 0;
-  pthread_mutex_lock(&pool->lock);
-  for (;;) {
-    while (pool->round == seen && !pool->stop) {
-      pthread_cond_wait(&pool->start, &pool->lock);
+  for (unsigned long seen = 0;; seen++) {
+    wait_for_round(pool, seen);
+    if (atomic_load(&pool->stop)) {
+      return NULL;
     }
-    if (pool->stop) {
-      break;
-    }
-    seen = pool->round;
-    pthread_mutex_unlock(&pool->lock);
     work_off(pool, worker->thread);
-    pthread_mutex_lock(&pool->lock);
-    if (--pool->busy == 0) {
+    if (atomic_fetch_sub(&pool->busy, 1) == 1) {
+      pthread_mutex_lock(&pool->lock);
       pthread_cond_signal(&pool->finish);
+      pthread_mutex_unlock(&pool->lock);
     }
   }
+}
+
+static bool workers_are_done(struct pool *pool, unsigned long round) {
+  (void)round;
+  return atomic_load(&pool->busy) == 0;
+}
+
+static void wait_for_workers(struct pool *pool) {
+  if (look_out(workers_are_done, pool, 0)) {
+    return;
+  }
+  pthread_mutex_lock(&pool->lock);
+  while (!workers_are_done(pool, 0)) {
+    pthread_cond_wait(&pool->finish, &pool->lock);
+  }
   pthread_mutex_unlock(&pool->lock);
-  return NULL;
 }
 
 struct pool *pool_new(unsigned threads, struct error *err) {
@@ -95,6 +153,9 @@ struct pool *pool_new(unsigned threads, struct error *err) {
   pthread_cond_init(&pool->finish, NULL);
   atomic_init(&pool->next, 0);
   atomic_init(&pool->failing, false);
+  atomic_init(&pool->round, 0);
+  atomic_init(&pool->busy, 0);
+  atomic_init(&pool->stop, false);
   pool->threads = 1;
   pool->workers = memory_new(threads, sizeof *pool->workers, "thread pool", err);
   if (!pool->workers) {
@@ -139,25 +200,21 @@ int pool_run(struct pool *pool, size_t units, pool_task task, void *context, str
   pool->task = task;
   pool->context = context;
   pool->failed_unit = SIZE_MAX;
-  pool->busy = pool->threads - 1;
+  atomic_store(&pool->busy, pool->threads - 1);
   atomic_store(&pool->next, 0);
   atomic_store(&pool->failing, false);
-  pool->round++;
+  atomic_fetch_add(&pool->round, 1);
   pthread_cond_broadcast(&pool->start);
   pthread_mutex_unlock(&pool->lock);
 
   work_off(pool, 0);
-
-  pthread_mutex_lock(&pool->lock);
-  while (pool->busy > 0) {
-    pthread_cond_wait(&pool->finish, &pool->lock);
+  wait_for_workers(pool);
+  /* Nobody but the caller is left in this round. */
+  if (pool->failed_unit == SIZE_MAX) {
+    return 0;
   }
-  bool failed = pool->failed_unit != SIZE_MAX;
-  if (failed) {
-    *err = pool->error;
-  }
-  pthread_mutex_unlock(&pool->lock);
-  return failed ? (int)err->code : 0;
+  *err = pool->error;
+  return (int)err->code;
 }
 
 void pool_free(struct pool *pool) {
@@ -165,7 +222,7 @@ void pool_free(struct pool *pool) {
     return;
   }
   pthread_mutex_lock(&pool->lock);
-  pool->stop = true;
+  atomic_store(&pool->stop, true);
   pthread_cond_broadcast(&pool->start);
   pthread_mutex_unlock(&pool->lock);
   for (unsigned i = 1; i < pool->threads; i++) {
