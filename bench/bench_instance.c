@@ -63,7 +63,7 @@ void bench_instance_close(struct bench_instance *instance) {
   host_close(instance->host);
 }
 
-enum { ROWS_PER_UNIT = 256 };
+enum { ROWS_PER_UNIT = 64 };
 
 struct rotation {
   const struct bench_instance *instance;

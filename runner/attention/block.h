@@ -23,7 +23,7 @@ struct block_space {
   size_t ref_stride;
 };
 
-/* 0 or ERROR_MEMORY; block_space_free is due in both cases. */
+/* 0 or ERROR_MEMORY; block_space_free is due in both cases, and allowed for a zeroed struct. */
 int block_space_init(struct block_space *space, const struct attention_input *input,
                      const struct attention_output *output, size_t block_rows, struct error *err);
 void block_space_free(struct block_space *space);

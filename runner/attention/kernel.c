@@ -31,7 +31,7 @@ struct run {
   struct partition partition;
   size_t heads_per_kv_head;
   bool values_finite, head_is_unit;
-  struct block_space *spaces; /* [threads] */
+  struct block_space *spaces; /* [n_spaces], one for each thread, which makes it when it needs it */
   unsigned n_spaces;
 
   /* A slot has the packed keys of one key head and the partial sums of its query heads. In a group, slot i belongs to
@@ -74,6 +74,11 @@ static double *mass_of(const struct run *run, size_t slot, size_t i, size_t chun
 static int run_chunk(const struct run *run, size_t kv_head, size_t slot, size_t i, size_t chunk, unsigned thread,
                      struct error *err) {
   const struct partition *partition = &run->partition;
+  struct block_space *space = &run->spaces[thread];
+  int status = space->q ? 0 : block_space_init(space, run->input, run->output, partition->block_rows, err);
+  if (status) {
+    return status;
+  }
   size_t end = partition->first_row[chunk + 1];
   struct block block = {.input = run->input,
                         .output = run->output,
@@ -91,7 +96,7 @@ static int run_chunk(const struct run *run, size_t kv_head, size_t slot, size_t 
     block.n_rows = smaller(partition->block_rows, end - block.row);
     block.n_columns = partition_columns(partition, block.row + block.n_rows);
     block.backwards = block.row / partition->block_rows % 2 == 1;
-    int status = block_run(&block, &run->spaces[thread], err);
+    status = block_run(&block, space, err);
     if (status) {
       return status;
     }
@@ -184,21 +189,6 @@ static size_t rows_of_block(const struct attention_input *input) {
   return smaller(larger(rows, 16), ROWS_MAX);
 }
 
-static int make_spaces(struct run *run, unsigned threads, struct error *err) {
-  run->spaces = memory_new(threads, sizeof *run->spaces, "attention", err);
-  if (!run->spaces) {
-    return ERROR_MEMORY;
-  }
-  for (; run->n_spaces < threads; run->n_spaces++) {
-    int status = block_space_init(&run->spaces[run->n_spaces], run->input, run->output, run->partition.block_rows, err);
-    if (status) {
-      run->n_spaces++;
-      return status;
-    }
-  }
-  return 0;
-}
-
 static int make_slots(struct run *run, unsigned threads, struct error *err) {
   const struct attention_input *input = run->input;
   bool by_distance = run->output->mass_by_distance != NULL;
@@ -222,7 +212,7 @@ static int make_slots(struct run *run, unsigned threads, struct error *err) {
 }
 
 static void free_run(struct run *run) {
-  for (unsigned thread = 0; thread < run->n_spaces; thread++) {
+  for (unsigned thread = 0; run->spaces && thread < run->n_spaces; thread++) {
     block_space_free(&run->spaces[thread]);
   }
   free(run->spaces);
@@ -286,8 +276,9 @@ int attention_run(const struct attention_input *input, const struct attention_ou
   pool = work < threads_from ? NULL : pool;
   unsigned threads = pool_threads(pool);
   run.head_is_unit = input->nk <= short_head && input->n_kv_heads >= threads;
-  int status = make_spaces(&run, threads, err);
-  status = status ? status : make_slots(&run, threads, err);
+  run.n_spaces = threads;
+  run.spaces = memory_new(threads, sizeof *run.spaces, "attention", err);
+  int status = run.spaces ? make_slots(&run, threads, err) : ERROR_MEMORY;
   status = status ? status : run_heads(&run, pool, err);
   free_run(&run);
   return status;

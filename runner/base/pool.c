@@ -38,9 +38,9 @@ struct pool {
   void *context;
 };
 
-/* Waking a sleeping thread takes some 50 us. Short jobs come one after the other, so threads look out for the next one
- * for about as long before they lie down. */
-static const double patience = 50e-6;
+/* Waking a sleeping thread takes 50 us and more. Short jobs come one after the other, so threads look out for the next
+ * one for a while before they lie down. */
+static const double patience = 200e-6;
 enum { LOOKS_PER_TIME = 32 };
 
 static double seconds_now(void) {
