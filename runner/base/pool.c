@@ -55,18 +55,20 @@ static void pause_briefly(void) {
 #endif
 }
 
-/* Look until `seen` holds or patience is at an end; whether it holds. */
-static bool look_out(bool (*seen)(struct pool *pool, unsigned long round), struct pool *pool, unsigned long round) {
+typedef bool (*pool_sign)(struct pool *pool, unsigned long round);
+
+/* Look for a sign until it is there or patience is at an end; whether it is. */
+static bool look_out(pool_sign sign, struct pool *pool, unsigned long round) {
   double begin = seconds_now();
   do {
     for (int look = 0; look < LOOKS_PER_TIME; look++) {
-      if (seen(pool, round)) {
+      if (sign(pool, round)) {
         return true;
       }
       pause_briefly();
     }
   } while (seconds_now() - begin < patience);
-  return seen(pool, round);
+  return sign(pool, round);
 }
 
 static void note_failure(struct pool *pool, size_t unit, const struct error *error) {

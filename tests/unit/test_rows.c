@@ -254,6 +254,27 @@ static void softmax_variants_agree(void **state) {
   }
 }
 
+/* Small weights become 0 and not subnormal; the others are scaled and rounded once. */
+static void weights_are_scaled(void **state) {
+  (void)state;
+  static const float factors[] = {1.0f, 0.5f, 0.3f, 1e-20f, 1e-38f, 1e-45f, 0.0f};
+  for (size_t round = 0; round < 3 * sizeof factors / sizeof factors[0]; round++) {
+    const struct rows_kernels *kernels = variant(round % 3);
+    float factor = factors[round / 3], e[ROWS_TILE], was[ROWS_TILE];
+    for (size_t j = 0; j < ROWS_TILE; j++) {
+      e[j] = was[j] = j % 7 == 0 ? 0.0f : expf(4.0f - 0.55f * (float)j);
+    }
+    if (kernels) {
+      kernels->scale(e, ROWS_TILE, factor);
+    }
+    for (size_t j = 0; kernels && j < ROWS_TILE; j++) {
+      double exact = (double)was[j] * (double)factor, least = exp((double)ROWS_LOWEST);
+      bool right = e[j] == (float)exact && exact >= least * (1.0 - 1e-6);
+      assert_true(right || (e[j] == 0.0f && exact <= least * (1.0 + 1e-6)));
+    }
+  }
+}
+
 /* ---- sums along diagonals -----------------------------------------------------------------------------------------
  */
 
@@ -293,6 +314,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(exponential_of_special_values),
       cmocka_unit_test(softmax_of_tiles),
       cmocka_unit_test(softmax_variants_agree),
+      cmocka_unit_test(weights_are_scaled),
       cmocka_unit_test(diagonals_are_summed),
   };
   return cmocka_run_group_tests_name("rows", tests, NULL, NULL);
