@@ -74,13 +74,13 @@ static const struct argp argp = {
     .options = options,
     .parser = parse,
     .args_doc = "CONFIG [KEY=VALUE ...]",
-    .doc =
-        "Run the experiments of a YAML config on its schemes; print a table each and write one HDF5 file.\v"
-        "KEY=VALUE overrides a key of the config: seed=7 extrapolation.lengths=[512,1024] rope.base=5e5.\n"
-        "Without a file, an experiment is run on schemes with random weights: extrapolation rope alibi "
-        "lengths=[128,512].\n"
-        "Exit codes: 0 all jobs done, 1 a job failed, 2 usage or config, 3 a plugin was refused, 4 a file could not be "
-        "read or written, 70 internal error.",
+    .doc = "Run the experiments of a YAML config on its schemes; print a table each and write one HDF5 file.\v"
+           "KEY=VALUE overrides a key of the config: seed=7 extrapolation.lengths=[512,1024] rope.base=5e5.\n"
+           "Without a file, an experiment is run on schemes with random weights: extrapolation rope alibi "
+           "lengths=[128,512].\n"
+           "Exit codes: 0 all jobs done, 1 a job failed or an expectation did not hold, 2 usage or config, 3 a plugin "
+           "was refused, 4 a file could not be "
+           "read or written, 70 internal error.",
     .children = children,
 };
 
@@ -196,7 +196,7 @@ static int tell_failures(const struct plan *plan, const struct run *run) {
       fprintf(stderr, "pe-run: %s/%s undefined: %s\n", record->experiment, record->label, record->error.text);
     }
   }
-  return run->n_failed ? 1 : 0;
+  return run->n_failed || run->n_broken ? 1 : 0;
 }
 
 static int run_plan(const struct arguments *a, const struct plan *plan, struct session *session) {

@@ -1,6 +1,7 @@
 #include "jobs/run.h"
 
 #include "base/memory.h"
+#include "jobs/expect.h"
 #include "jobs/stack.h"
 
 #include <stdio.h>
@@ -121,7 +122,7 @@ int run_conclude(const struct plan *plan, struct run *run, struct error *err) {
       return status;
     }
   }
-  return 0;
+  return run_expect(plan, run, err);
 }
 
 void run_free(const struct plan *plan, struct run *run) {

@@ -23,6 +23,7 @@ struct run {
   struct record *records;             /* [plan->n_jobs] */
   struct run_experiment *experiments; /* [plan->n_experiments]; filled by run_conclude */
   size_t n_failed;
+  size_t n_broken; /* expectations that do not hold; set by run_conclude */
 };
 
 /* Run every job. A job that fails costs itself. 0, or what keeps all jobs from running: an input that cannot be read
