@@ -8,5 +8,6 @@ extern const struct experiment experiment_equivariance;
 extern const struct experiment experiment_relative_position;
 extern const struct experiment experiment_extrapolation;
 extern const struct experiment experiment_attention;
+extern const struct experiment experiment_length_generalization;
 
 #endif

@@ -1,0 +1,167 @@
+/* Settings of one job: keys into numbers, data opened, what does not go together refused. */
+#include "experiments/length_generalization.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t whole(const struct section *keys, const char *key) {
+  return (size_t)section_get(keys, key)->integer;
+}
+
+static double real(const struct section *keys, const char *key) {
+  return section_get(keys, key)->real;
+}
+
+static int compare(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Lengths ascending without repeats, with L among them. */
+static int resolve_lengths(const struct section *keys, struct generalization *g, struct error *err) {
+  const struct key_value *value = section_get(keys, "lengths");
+  double L = (double)g->train_length;
+  const double automatic[] = {L, 2 * L, 4 * L, 8 * L, 16 * L};
+  const double *from = value->is_auto ? automatic : value->list;
+  size_t n = value->is_auto ? sizeof automatic / sizeof *automatic : value->count;
+  g->lengths = memory_new(n + 1, sizeof *g->lengths, "lengths", err);
+  if (!g->lengths) {
+    return ERROR_MEMORY;
+  }
+  memcpy(g->lengths, from, n * sizeof *from);
+  g->lengths[n] = L;
+  qsort(g->lengths, n + 1, sizeof *g->lengths, compare);
+  for (size_t i = 0; i < n + 1; i++) {
+    if (g->n_lengths == 0 || g->lengths[i] != g->lengths[g->n_lengths - 1]) {
+      g->lengths[g->n_lengths++] = g->lengths[i];
+    }
+  }
+  g->longest = (size_t)g->lengths[g->n_lengths - 1];
+  while (g->lengths[g->at_train_length] != L) {
+    g->at_train_length++;
+  }
+  return 0;
+}
+
+static int open_data(const struct experiment_context *context, struct generalization *g, struct error *err) {
+  const struct section *keys = context->entry->keys;
+  const struct key_value *text = section_get(keys, "text"), *corpus = section_get(keys, "corpus"),
+                         *task = section_get(keys, "task");
+  if (text->given + corpus->given + task->given != 1) {
+    return error_set(err, ERROR_JOB_SETUP, "%s: needs exactly one of text, corpus, task", context->entry->label);
+  }
+  if (task->given) {
+    data_open_task(&g->data, (enum task)(TASK_COPY + task->integer));
+    return 0;
+  }
+  int status = text->given ? data_open_text(&g->data, (const char *const *)text->texts, text->count, err)
+                           : data_open_corpus(&g->data, (size_t)corpus->integer, context->plan->seed, err);
+  if (status) {
+    return status;
+  }
+  size_t blocks = (g->targets + g->tail - 1) / g->tail, needed = g->longest + blocks * g->tail + 1;
+  if (data_size(&g->data, SPLIT_TEST) < needed || data_size(&g->data, SPLIT_SELECT) <= g->train_length ||
+      data_size(&g->data, SPLIT_TRAIN) <= g->train_length) {
+    return error_set(
+        err, ERROR_JOB_SETUP,
+        "%s: the text has %zu bytes, %zu of them for testing; contexts of up to %zu tokens for %zu targets "
+        "need %zu there (ten times that in all)",
+        context->entry->label, g->data.count, data_size(&g->data, SPLIT_TEST), g->longest, g->targets, needed);
+  }
+  return 0;
+}
+
+static int resolve_shape(const struct section *keys, const char *label, struct generalization *g, struct error *err) {
+  const struct key_value *scale = section_get(keys, "score_scale");
+  g->shape = (struct decoder_shape){.layers = whole(keys, "layers"),
+                                    .d_model = whole(keys, "d_model"),
+                                    .heads = whole(keys, "heads"),
+                                    .d_ff = whole(keys, "d_ff"),
+                                    .vocab = g->data.vocab,
+                                    .tied = section_get(keys, "tied")->integer,
+                                    .gelu = (enum gelu)section_get(keys, "gelu")->integer,
+                                    .embed_scale = real(keys, "embed_scale"),
+                                    .pe_scale = real(keys, "pe_scale"),
+                                    .norm_epsilon = 1e-5};
+  if (g->shape.d_model % g->shape.heads) {
+    return error_set(err, ERROR_JOB_SETUP, "%s: d_model %zu is not a multiple of heads %zu", label, g->shape.d_model,
+                     g->shape.heads);
+  }
+  g->shape.score_scale = scale->is_auto ? 1 / sqrt((double)(g->shape.d_model / g->shape.heads)) : scale->real;
+  g->follows_scheme_scale = section_get(keys, "scheme_score_scale")->integer;
+  return 0;
+}
+
+/* A copy of the scheme's parameters with this experiment's defaults: T5's buckets end at L/2, so that training meets
+ * all of them. Texts and lists stay the plan's. */
+static int resolve_params(const struct experiment_context *context, struct generalization *g, struct error *err) {
+  const struct section *from = context->scheme_entry->params;
+  g->params = memory_new(1, sizeof *g->params, "parameters", err);
+  struct key_value *values = g->params ? memory_new(from->table->count, sizeof *values, "parameters", err) : NULL;
+  if (!values) {
+    return ERROR_MEMORY;
+  }
+  memcpy(values, from->values, from->table->count * sizeof *values);
+  *g->params = (struct section){.table = from->table, .values = values};
+  for (size_t i = 0; i < from->table->count; i++) {
+    bool is_distance = !strcmp(context->plugin->info.id, "t5") && !strcmp(from->table->keys[i].key, "max_distance");
+    if (is_distance && !values[i].by_user) {
+      values[i].integer = (int64_t)(g->train_length / 2 < 2 ? 2 : g->train_length / 2);
+      values[i].real = (double)values[i].integer;
+    }
+  }
+  return 0;
+}
+
+int generalization_open(const struct experiment_context *context, struct generalization *g, struct error *err) {
+  const struct section *keys = context->entry->keys;
+  const struct key_value *rates = section_get(keys, "learning_rates"), *stride = section_get(keys, "stride");
+  *g = (struct generalization){.context = context,
+                               .train_length = whole(keys, "train_length"),
+                               .seeds = whole(keys, "seeds"),
+                               .steps = whole(keys, "steps"),
+                               .batch = whole(keys, "batch"),
+                               .rates = rates->list,
+                               .n_rates = rates->count,
+                               .tail = whole(keys, "tail"),
+                               .targets = whole(keys, "targets"),
+                               .examples = whole(keys, "examples")};
+  g->stride = stride->is_auto ? g->train_length / 2 : (size_t)stride->integer;
+  g->optimiser = (struct optimiser_setting){.beta1 = 0.9,
+                                            .beta2 = 0.95,
+                                            .epsilon = 1e-8,
+                                            .weight_decay = real(keys, "weight_decay"),
+                                            .clip_norm = real(keys, "clip_norm"),
+                                            .warmup_steps = whole(keys, "warmup_steps"),
+                                            .total_steps = g->steps,
+                                            .min_ratio = real(keys, "min_ratio")};
+  int status = resolve_lengths(keys, g, err);
+  status = status ? status : open_data(context, g, err);
+  status = status ? status : resolve_shape(keys, context->entry->label, g, err);
+  status = status ? status : resolve_params(context, g, err);
+  if (status) {
+    return status;
+  }
+  size_t shortest = (size_t)g->lengths[0], least = g->data.task == TASK_TEXT ? g->tail : data_shortest(&g->data);
+  if (shortest < least || g->stride > shortest) {
+    return error_set(err, ERROR_JOB_SETUP,
+                     "%s: the shortest length is %zu tokens; it must hold %zu (%s) and the stride of sliding windows, "
+                     "%zu",
+                     context->entry->label, shortest, least,
+                     g->data.task == TASK_TEXT ? "tail" : "the smallest example of the task", g->stride);
+  }
+  return 0;
+}
+
+void generalization_close(struct generalization *g) {
+  free(g->lengths);
+  data_close(&g->data);
+  if (g->params) {
+    free(g->params->values);
+  }
+  free(g->params);
+  *g = (struct generalization){0};
+}
