@@ -4,6 +4,7 @@
 #
 #   ./setup.sh            what building and testing need
 #   ./setup.sh --viewers  also the programs that the test group `viewers` opens results with
+#   ./setup.sh --text     also data/opticks.txt, English prose in the public domain to train on
 #   ./setup.sh --ci       also those, and clang with its tools and run-time libraries
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -14,11 +15,13 @@ viewers=(python3-h5py python3-xarray python3-h5netcdf python3-netcdf4 netcdf-bin
   octave-netcdf)
 clang=(clang clang-format libclang-rt-14-dev)
 
+text=no
 for argument in "$@"; do
   case "$argument" in
+    --text) text=yes ;;
     --viewers) packages+=("${viewers[@]}") ;;
     --ci) packages+=("${viewers[@]}" "${clang[@]}") ;;
-    *) echo "setup.sh: unknown option '$argument' (allowed: --viewers, --ci)" >&2; exit 2 ;;
+    *) echo "setup.sh: unknown option '$argument' (allowed: --viewers, --text, --ci)" >&2; exit 2 ;;
   esac
 done
 
@@ -35,6 +38,20 @@ if ((${#missing[@]})); then
   fi
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+# Isaac Newton, Opticks, 4th edition 1730 (Project Gutenberg's text), 567,198 bytes. It comes from the Debian package
+# golang-1.19-src 1.19.8-2, which has it as a test file; the package is only unpacked, not installed.
+opticks_sha256=d4a9ac22462b35e7821a4f2706c211093da678620a8f9997989ee7cf8d507bbd
+if [ "$text" = yes ] && ! echo "$opticks_sha256  data/opticks.txt" | sha256sum --check --status 2>/dev/null; then
+  folder=$(mktemp -d)
+  trap 'rm -rf "$folder"' EXIT
+  (cd "$folder" && apt-get -qq -o APT::Sandbox::User=root download golang-1.19-src)
+  dpkg-deb --fsys-tarfile "$folder"/golang-1.19-src_*.deb |
+    tar -xO ./usr/share/go-1.19/src/testdata/Isaac.Newton-Opticks.txt >"$folder/opticks.txt"
+  echo "$opticks_sha256  $folder/opticks.txt" | sha256sum --check --quiet
+  mkdir -p data
+  mv "$folder/opticks.txt" data/opticks.txt
 fi
 
 if [ ! -f build/build.ninja ]; then

@@ -9,6 +9,8 @@ passed=0
 failed=0
 for config in configs/*.yaml; do
   name=$(basename "$config" .yaml)
+  # Minutes of training on a text that is not in the tree; length_generalization_quick.yaml stands for it.
+  [ "$name" = length_generalization ] && continue
   if "$build/pe-run" "$config" "output=$folder/$name-2.h5" --threads 2 --quiet >"$folder/$name.txt" 2>&1 &&
     "$build/pe-run" "$config" "output=$folder/again/$name-1.h5" --threads 1 --quiet >/dev/null 2>&1 &&
     cmp "$folder/$name-2.h5" "$folder/again/$name-1.h5"; then
