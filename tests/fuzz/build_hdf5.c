@@ -91,7 +91,7 @@ static hid_t next_space(struct stream *stream, hsize_t dim[MOST_RANK], int *rank
                                : H5Screate(H5S_SCALAR);
 }
 
-static void set_chunks(struct stream *stream, hid_t properties, const hsize_t *dim, int rank) {
+static void set_chunks(struct stream *stream, hid_t properties, hid_t type, const hsize_t *dim, int rank) {
   hsize_t chunk[MOST_RANK];
   for (int axis = 0; axis < rank; axis++) {
     chunk[axis] = dim[axis] > 17 ? 17 : dim[axis] ? dim[axis] : 1;
@@ -107,7 +107,8 @@ static void set_chunks(struct stream *stream, hid_t properties, const hsize_t *d
   if (filters & 4) {
     H5Pset_fletcher32(properties);
   }
-  if (filters & 8) {
+  /* Writing anything but plain numbers through this filter crashes libhdf5 1.10. */
+  if ((filters & 8) && (H5Tget_class(type) == H5T_INTEGER || H5Tget_class(type) == H5T_FLOAT)) {
     H5Pset_nbit(properties);
   }
   if (filters & 16) {
@@ -116,7 +117,7 @@ static void set_chunks(struct stream *stream, hid_t properties, const hsize_t *d
 }
 
 /* Contiguous, compact, chunked, in another file, or virtual. */
-static hid_t next_layout(struct stream *stream, hid_t space, const hsize_t *dim, int rank) {
+static hid_t next_layout(struct stream *stream, hid_t type, hid_t space, const hsize_t *dim, int rank) {
   hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
   switch (next(stream, 8)) {
   case 0:
@@ -131,7 +132,7 @@ static hid_t next_layout(struct stream *stream, hid_t space, const hsize_t *dim,
   case 3:
   case 4:
   case 5:
-    set_chunks(stream, properties, dim, rank);
+    set_chunks(stream, properties, type, dim, rank);
     break;
   default:
     break;
@@ -173,7 +174,7 @@ static void add_dataset(struct stream *stream, hid_t file) {
   hsize_t dim[MOST_RANK];
   int rank = 0;
   hid_t type = next_type(stream), space = next_space(stream, dim, &rank);
-  hid_t properties = next_layout(stream, space, dim, rank);
+  hid_t properties = next_layout(stream, type, space, dim, rank);
   hid_t dataset = H5Dcreate2(file, name, type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
   if (dataset >= 0) {
     if (H5Pget_layout(properties) != H5D_VIRTUAL && !H5Pget_external_count(properties) && next(stream, 4)) {
