@@ -220,6 +220,13 @@ static int run(const struct experiment_context *context, struct record *record, 
                 : save_tensors(context, section_get(context->entry->keys, "save"), 0, n, masks[0] == 1, record, err);
 }
 
+/* Whether the job came to its end: a scheme that is undefined at a later place leaves part of its tensors behind. */
+static bool is_whole(const struct record *record) {
+  return record_has_numbers(record) && record_find(record, "deviation") && record_find(record, "permutations") &&
+         record_find(record, "last_row_deviation") && attributes_find(&record->attributes, "exhaustive") &&
+         attributes_find(&record->attributes, "rounding_bound");
+}
+
 /* ---- conclusion ---------------------------------------------------------------------------------------------------
  */
 
@@ -294,7 +301,7 @@ static int conclude_last_row(const struct plan *plan, const struct record *const
                              struct error *err) {
   for (size_t s = 0; s < plan->n_schemes; s++) {
     size_t count;
-    double *values = record_has_numbers(records[s]) ? measure(records[s], "last_row_deviation", &count, err) : NULL;
+    double *values = is_whole(records[s]) ? measure(records[s], "last_row_deviation", &count, err) : NULL;
     if (!values) {
       continue;
     }
@@ -331,7 +338,7 @@ static int conclude(const struct plan *plan, const struct plan_experiment *entry
   }
   for (size_t s = 0; s < plan->n_schemes; s++) {
     const struct tensor *deviation_tensor = record_find(records[s], "deviation");
-    if (!deviation_tensor || !record_has_numbers(records[s])) {
+    if (!is_whole(records[s])) {
       continue;
     }
     const struct axis *mask_axis = NULL;
