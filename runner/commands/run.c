@@ -85,9 +85,8 @@ static const struct argp argp = {
 };
 
 /* The experiments as the results file wants them: scheme records, then comparisons that hold anything. */
-static int collect(const struct plan *plan, const struct run *run, struct results_experiment *experiments,
-                   const struct record **records, struct error *err) {
-  (void)err;
+static void collect(const struct plan *plan, const struct run *run, struct results_experiment *experiments,
+                    const struct record **records) {
   for (size_t i = 0; i < plan->n_experiments; i++) {
     const struct run_experiment *from = &run->experiments[i];
     struct results_experiment *to = &experiments[i];
@@ -108,7 +107,6 @@ static int collect(const struct plan *plan, const struct run *run, struct result
     }
     records += to->count;
   }
-  return 0;
 }
 
 /* The tables of all experiments as a text for the file. NULL with ERROR_MEMORY. */
@@ -134,8 +132,9 @@ static int write_results(const struct plan *plan, const struct run *run, struct 
   const struct record **records =
       experiments ? memory_new(plan->n_experiments, most * sizeof *records, "results", err) : NULL;
   struct provenance provenance = {0};
-  int status = records ? collect(plan, run, experiments, records, err) : (int)err->code;
+  int status = records ? 0 : (int)err->code;
   if (!status) {
+    collect(plan, run, experiments, records);
     status = provenance_collect(plan, session->host, &provenance, err);
   }
   char *tables = status ? NULL : tables_text(plan, run, err);
