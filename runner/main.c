@@ -26,6 +26,7 @@ static void read_environment(void) {
 
 static void print_help(FILE *stream) {
   fprintf(stream, "Usage: pe-run CONFIG [key=value ...]\n"
+                  "       pe-run EXPERIMENT SCHEME ... [key=value ...]\n"
                   "       pe-run COMMAND [ARGUMENT ...]\n"
                   "A bench for positional encodings: which one holds beyond the training length?\n\n");
   for (const struct command *c = command_table; c->name; c++) {
