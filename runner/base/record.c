@@ -138,6 +138,15 @@ struct tensor *record_find(const struct record *record, const char *name) {
   return NULL;
 }
 
+const struct axis *tensor_axis(const struct tensor *tensor, const char *name) {
+  for (unsigned i = 0; i < tensor->rank; i++) {
+    if (!strcmp(tensor->axis[i].name, name)) {
+      return &tensor->axis[i];
+    }
+  }
+  return NULL;
+}
+
 double tensor_value(const struct tensor *tensor, size_t index) {
   assert(index < tensor->count);
   switch (tensor->element) {

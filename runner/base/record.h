@@ -116,6 +116,9 @@ int tensor_set_flags(struct tensor *tensor, const char *meanings, struct error *
 /* The tensor of that name, or NULL. */
 struct tensor *record_find(const struct record *record, const char *name);
 
+/* The tensor's axis of that name, or NULL. */
+const struct axis *tensor_axis(const struct tensor *tensor, const char *name);
+
 /* Element `index` (row-major) of a tensor as a double. */
 double tensor_value(const struct tensor *tensor, size_t index);
 

@@ -25,6 +25,7 @@ int command_apply(int argc, char **argv);
 int command_compare(int argc, char **argv);
 int command_check(int argc, char **argv);
 int command_vectors(int argc, char **argv);
+int command_report(int argc, char **argv);
 
 /* What the environment says, read once by main.c. */
 struct command_environment {

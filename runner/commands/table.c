@@ -10,6 +10,7 @@ const struct command command_table[] = {
     {"vectors", "write golden vectors of a variant, for other projects' tests", command_vectors},
     {"check", "check that a plugin keeps the contract", command_check},
     {"show", "show what is in a results file: its tree, a tensor, a curve", command_show},
+    {"report", "make one HTML page of a results file, with pictures", command_report},
     {"diff", "compare two results files number by number", command_diff},
     {0},
 };

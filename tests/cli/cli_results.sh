@@ -46,6 +46,25 @@ expect_output "not one that pe-run wrote"
 expect_code 0 "$PE_RUN" show --help
 expect_output "RESULTS"
 
+# The page and its pictures; without gnuplot the page has its tables and says what is missing.
+expect_code 0 "$PE_RUN" report a.h5
+expect_output "a.html"
+grep -q "the mask alone breaks the symmetry" a.html
+expect_code 0 "$PE_RUN" report a.h5 -o sub/page.html
+if command -v gnuplot >/dev/null; then
+  grep -q "<svg" a.html
+  cmp a.html sub/page.html
+  expect_code 0 "$PE_RUN" report a.h5 --svg pictures --png pictures
+  expect_output "pictures: "
+  test -s pictures/equivariance_permutations.svg
+  test -s pictures/equivariance_permutations.png
+fi
+expect_code 0 env PATH=/nowhere "$PE_RUN" report a.h5 -o bare.html
+grep -q "The pictures are missing: gnuplot cannot be started" bare.html
+expect_code 4 env PATH=/nowhere "$PE_RUN" report a.h5 --svg pictures
+expect_code 2 "$PE_RUN" report
+expect_code 4 "$PE_RUN" report missing.h5
+
 # What cannot be written is said before the work, and nothing is left behind.
 mkdir -p folder
 expect_code 4 "$PE_RUN" "$config" -q output=folder

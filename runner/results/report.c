@@ -1,0 +1,311 @@
+#include "results/report.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "base/version.h"
+#include "results/read_results.h"
+#include "results/report_html.h"
+#include "results/report_pictures.h"
+#include "results/report_style.h"
+#include "results/report_svg.h"
+#include "results/stored_tables.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A page under way. */
+struct report {
+  const struct results_file *file;
+  struct stored_tables tables;
+  struct text page;
+  char missing[256]; /* why there are no pictures; "": there are */
+};
+
+static void append_element(struct text *page, const char *open, const char *text, const char *close) {
+  text_append(page, open);
+  html_text(page, text);
+  text_append(page, close);
+}
+
+static void append_head(struct report *report) {
+  struct text *page = &report->page;
+  const char *title = report->file->title && report->file->title[0] ? report->file->title : "pe-run: results";
+  text_append(page, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                    "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n");
+  append_element(page, "<title>", title, "</title>\n<style>\n");
+  text_append(page, report_style);
+  text_append(page, "</style>\n</head>\n<body>\n<main>\n");
+  append_element(page, "<h1>", title, "</h1>\n");
+  bool partial = strcmp(report->file->status, "complete") != 0;
+  text_printf(page, "<p class=\"quiet\">pe-run %s%s</p>\n", pe_run_version(), partial ? ", not all jobs are done" : "");
+}
+
+/* Column of that name; n_columns where there is none. */
+static size_t column_named(const struct table *table, const char *name) {
+  size_t i = 0;
+  while (i < table->n_columns && strcmp(table->columns[i].name, name) != 0) {
+    i++;
+  }
+  return i;
+}
+
+static const char *cell_text(const struct table *table, size_t row, size_t column) {
+  return table->cells[row * table->n_columns + column].text;
+}
+
+/* An earlier row has the same conclusion. */
+static bool said_before(const struct table *table, size_t follows, size_t row) {
+  for (size_t r = 0; r < row; r++) {
+    if (!strcmp(cell_text(table, r, follows), cell_text(table, row, follows))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* All rows of the scheme of `row` say the same. */
+static bool says_one_thing(const struct table *table, size_t follows, size_t row) {
+  for (size_t r = 0; r < table_rows(table); r++) {
+    bool same_scheme = !strcmp(cell_text(table, r, 0), cell_text(table, row, 0));
+    if (same_scheme && strcmp(cell_text(table, r, follows), cell_text(table, row, follows)) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool named_before(const struct table *table, size_t row) {
+  for (size_t r = 0; r < row; r++) {
+    if (!strcmp(cell_text(table, r, 0), cell_text(table, row, 0))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* "rope, none (mask causal)": the schemes of which the same follows; the mask where it makes a difference. */
+static void append_names(struct text *page, const struct table *table, size_t follows, size_t row) {
+  size_t mask = column_named(table, "mask");
+  bool first = true;
+  for (size_t r = row; r < table_rows(table); r++) {
+    bool one_thing = says_one_thing(table, follows, r);
+    if (strcmp(cell_text(table, r, follows), cell_text(table, row, follows)) != 0 ||
+        (one_thing && named_before(table, r))) {
+      continue;
+    }
+    text_append(page, first ? "" : ", ");
+    html_text(page, cell_text(table, r, 0));
+    if (mask < table->n_columns && !one_thing) {
+      append_element(page, " (mask ", cell_text(table, r, mask), ")");
+    }
+    first = false;
+  }
+}
+
+/* What follows, scheme by scheme; schemes of which the same follows stand together. */
+static void append_verdicts(struct text *page, const struct table *table) {
+  size_t follows = column_named(table, "follows");
+  text_append(page, "<ul class=\"verdicts\">\n");
+  for (size_t row = 0; row < table_rows(table); row++) {
+    if (!said_before(table, follows, row)) {
+      text_append(page, "<li><b>");
+      append_names(page, table, follows, row);
+      append_element(page, "</b>: ", cell_text(table, row, follows), "</li>\n");
+    }
+  }
+  text_append(page, "</ul>\n");
+}
+
+static bool has_verdicts(const struct table *table) {
+  return column_named(table, "follows") < table->n_columns && table_rows(table) > 0;
+}
+
+/* The question of each experiment that gives verdicts, and the verdicts. */
+static void append_summary(struct report *report) {
+  for (size_t e = 0; e < report->file->n_experiments; e++) {
+    const struct results_experiment *experiment = &report->file->experiments[e];
+    const struct experiment_tables *tables = stored_tables_find(&report->tables, experiment->label);
+    bool asked = false;
+    for (size_t i = 0; tables && i < tables->count; i++) {
+      if (!has_verdicts(&tables->tables[i])) {
+        continue;
+      }
+      if (!asked) {
+        append_element(&report->page, "<h3>", experiment->title ? experiment->title : experiment->label, "</h3>\n");
+      }
+      asked = true;
+      append_verdicts(&report->page, &tables->tables[i]);
+    }
+  }
+}
+
+/* One rendering of a picture, for wide or for narrow screens. */
+static int append_svg(struct report *report, const struct picture *picture, const struct picture_source *source,
+                      const char *alternative, bool narrow, struct error *err) {
+  size_t count;
+  char *svg = picture_make(picture, source, CANVAS_PAGE, narrow, &count, err);
+  if (!svg) {
+    return err->code;
+  }
+  char file_name[2 * RECORD_NAME], name[2 * RECORD_NAME + 4];
+  picture_file_name(picture, source, file_name, sizeof file_name);
+  snprintf(name, sizeof name, "%s_%s", file_name, narrow ? "n" : "w");
+  char *inlined = svg_inline(svg, name, alternative, err);
+  free(svg);
+  if (!inlined) {
+    return err->code;
+  }
+  text_append(&report->page, narrow ? "<div class=\"narrow\">" : "<div class=\"wide\">");
+  text_append(&report->page, inlined);
+  text_append(&report->page, "</div>\n");
+  free(inlined);
+  return 0;
+}
+
+static int append_figure(struct report *report, const struct picture *picture, const struct picture_source *source,
+                         struct error *err) {
+  struct text caption = {0}, alternative = {0};
+  int failed = picture->describe(source, &caption, &alternative, err);
+  char *words = failed ? NULL : text_take(&alternative, err);
+  failed = failed ? failed : (words ? 0 : (int)err->code);
+  if (!failed) {
+    append_element(&report->page, "<h3>", picture->title, "</h3>\n<figure>\n");
+    failed = append_svg(report, picture, source, words, false, err);
+    failed = failed ? failed : append_svg(report, picture, source, words, true, err);
+    append_element(&report->page, "<figcaption>", caption.data ? caption.data : "", "</figcaption>\n</figure>\n");
+  }
+  report->page.failed = report->page.failed || caption.failed;
+  free(words);
+  text_free(&caption);
+  text_free(&alternative);
+  return failed;
+}
+
+/* Pictures are an extra: where gnuplot is missing, the page says so once and goes on. */
+static int append_figures(struct report *report, const struct results_experiment *experiment, struct error *err) {
+  struct picture_source source = {report->file, experiment};
+  for (const struct picture *const *picture = picture_list; *picture && !report->missing[0]; picture++) {
+    size_t before = report->page.length;
+    if (!(*picture)->applies(&source) || !append_figure(report, *picture, &source, err)) {
+      continue;
+    }
+    if (err->code == ERROR_MEMORY) {
+      return err->code;
+    }
+    report->page.length = before;
+    snprintf(report->missing, sizeof report->missing, "%.200s", err->text);
+    append_element(&report->page, "<p class=\"failed\">The pictures are missing: ", report->missing, "</p>\n");
+  }
+  return 0;
+}
+
+static void append_failures(struct text *page, const struct results_experiment *experiment) {
+  for (size_t i = 0; i < experiment->count; i++) {
+    const struct record *record = experiment->records[i];
+    if (record->status == RECORD_FAILED || record->status == RECORD_UNDEFINED) {
+      append_element(page, "<p class=\"failed\"><b>", record->label, "</b> ");
+      append_element(page, "", record_status_name(record->status), ": ");
+      append_element(page, "", record->error.text, "</p>\n");
+    }
+  }
+}
+
+static int append_experiment(struct report *report, const struct results_experiment *experiment, struct error *err) {
+  append_element(&report->page, "<section>\n<h2>", experiment->title ? experiment->title : experiment->label,
+                 "</h2>\n");
+  append_failures(&report->page, experiment);
+  if (append_figures(report, experiment, err)) {
+    return err->code;
+  }
+  const struct experiment_tables *tables = stored_tables_find(&report->tables, experiment->label);
+  for (size_t i = 0; tables && i < tables->count; i++) {
+    html_table(&report->page, &tables->tables[i]);
+  }
+  text_append(&report->page, "</section>\n");
+  return 0;
+}
+
+static void append_provenance(struct report *report) {
+  static const struct {
+    const char *name;
+    const char *heading;
+  } texts[] = {{"config", "Config as read"},
+               {"plan", "Plan, with every default filled in"},
+               {"environment", "Versions and machine"},
+               {"plugins", "Plugins"}};
+  text_append(&report->page, "<section>\n<h2>Where this comes from</h2>\n");
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    const struct results_text *text = results_find_text(report->file, texts[i].name);
+    if (text) {
+      append_element(&report->page, "<h3>", texts[i].heading, "</h3>\n<pre>");
+      html_lines(&report->page, text->text);
+      text_append(&report->page, "</pre>\n");
+    }
+  }
+  text_append(&report->page, "</section>\n");
+}
+
+static int append_all(struct report *report, struct error *err) {
+  append_head(report);
+  append_summary(report);
+  for (size_t e = 0; e < report->file->n_experiments; e++) {
+    if (append_experiment(report, &report->file->experiments[e], err)) {
+      return err->code;
+    }
+  }
+  append_provenance(report);
+  text_append(&report->page, "</main>\n</body>\n</html>\n");
+  return 0;
+}
+
+char *report_page(const struct results_file *file, struct error *err) {
+  struct report report = {.file = file};
+  const struct results_text *tables = results_find_text(file, "tables");
+  if (tables && stored_tables_read(tables->text, &report.tables, err)) {
+    return NULL;
+  }
+  char *page = NULL;
+  if (append_all(&report, err)) {
+    text_free(&report.page);
+  } else {
+    page = text_take(&report.page, err);
+  }
+  stored_tables_free(&report.tables);
+  return page;
+}
+
+static int put_picture(const struct picture *picture, const struct picture_source *source, const char *folder, bool png,
+                       struct error *err) {
+  char name[2 * RECORD_NAME];
+  struct text path = {0};
+  size_t count;
+  char *bytes = picture_make(picture, source, png ? CANVAS_PNG : CANVAS_SVG, false, &count, err);
+  if (!bytes) {
+    return err->code;
+  }
+  picture_file_name(picture, source, name, sizeof name);
+  text_printf(&path, "%s/%s.%s", folder, name, png ? "png" : "svg");
+  char *place = text_take(&path, err);
+  int failed = place ? results_put(place, bytes, count, err) : (int)err->code;
+  free(place);
+  free(bytes);
+  return failed;
+}
+
+int report_pictures(const struct results_file *file, const char *folder, bool png, size_t *count, struct error *err) {
+  *count = 0;
+  for (size_t e = 0; e < file->n_experiments; e++) {
+    struct picture_source source = {file, &file->experiments[e]};
+    for (const struct picture *const *picture = picture_list; *picture; picture++) {
+      if (!(*picture)->applies(&source)) {
+        continue;
+      }
+      if (put_picture(*picture, &source, folder, png, err)) {
+        return err->code;
+      }
+      ++*count;
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,46 @@
+#include "results/report_pictures.h"
+
+#include "results/gnuplot.h"
+#include "results/report_svg.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDE = 760, NARROW = 370 };
+
+const struct picture *const picture_list[] = {
+    &picture_beyond, &picture_to_trained, &picture_moved,  &picture_permutations,
+    &picture_shift,  &picture_weights,    &picture_logits, NULL};
+
+void picture_file_name(const struct picture *picture, const struct picture_source *source, char *out, size_t size) {
+  char label[RECORD_NAME];
+  canvas_plain(label, sizeof label, source->experiment->label);
+  snprintf(out, size, "%s_%s", label, picture->name);
+}
+
+/* The SVG as a file of its own; other kinds as they are. */
+static char *finish(char *bytes, enum canvas_kind kind, size_t *count, struct error *err) {
+  if (!bytes || kind != CANVAS_SVG) {
+    return bytes;
+  }
+  char *clean = svg_standalone(bytes, err);
+  free(bytes);
+  *count = clean ? strlen(clean) : 0;
+  return clean;
+}
+
+char *picture_make(const struct picture *picture, const struct picture_source *source, enum canvas_kind kind,
+                   bool narrow, size_t *count, struct error *err) {
+  char name[2 * RECORD_NAME];
+  picture_file_name(picture, source, name, sizeof name);
+  struct canvas canvas = {.kind = kind,
+                          .name = name,
+                          .width = narrow ? NARROW : WIDE,
+                          .height = picture->height(source, narrow),
+                          .narrow = narrow};
+  struct text script = {0};
+  char *bytes = picture->draw(source, &canvas, &script, err) ? NULL : gnuplot_run(&script, count, err);
+  text_free(&script);
+  return finish(bytes, kind, count, err);
+}

@@ -1,0 +1,118 @@
+#include "results/report_svg.h"
+
+#include "base/text.h"
+#include "results/report_html.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How gnuplot writes SVG_INK. */
+static const char *const inks[] = {"rgb(  1,   2,   3)", "rgb(1,2,3)"};
+
+/* A hover text: what gnuplot hands to a script that a single page does not have. */
+static const char hover_start[] = "<g onmousemove=\"gnuplot_svg.showHypertext(evt,'";
+static const char hover_end[] = "')\"";
+
+static bool starts_with(const char *text, const char *start) {
+  return !strncmp(text, start, strlen(start));
+}
+
+/* Skip an element without children: <title>...</title>. */
+static const char *after_element(const char *svg, const char *closing) {
+  const char *end = strstr(svg, closing);
+  return end ? end + strlen(closing) : svg + strlen(svg);
+}
+
+/* The hover group: <g ...><title> </title> becomes <g><title>text</title>. */
+static const char *rewrite_hover(struct text *out, const char *svg) {
+  const char *text = svg + sizeof hover_start - 1;
+  const char *end = strstr(text, hover_end);
+  const char *close = end ? strchr(end, '>') : NULL;
+  if (!close) {
+    return svg + strlen(svg);
+  }
+  text_append(out, "<g><title>");
+  text_append_bytes(out, text, (size_t)(end - text));
+  text_append(out, "</title>");
+  close++;
+  return starts_with(close, "<title>") ? after_element(close, "</title>") : close;
+}
+
+struct rewriting {
+  const char *name; /* prefix of ids; NULL: ids and colours stay */
+};
+
+/* One piece of markup inside < and >: copy a character or an exchanged piece; returns what follows. */
+static const char *rewrite_inside(struct text *out, const char *svg, const struct rewriting *how) {
+  for (size_t i = 0; how->name && i < sizeof inks / sizeof *inks; i++) {
+    if (starts_with(svg, inks[i])) {
+      text_append(out, "currentColor");
+      return svg + strlen(inks[i]);
+    }
+  }
+  /* gnuplot's groups set a colour of their own, which would be the current one. */
+  static const char *const own_colors[] = {" color=\"black\"", " color=\"white\""};
+  for (size_t i = 0; how->name && i < sizeof own_colors / sizeof *own_colors; i++) {
+    if (starts_with(svg, own_colors[i])) {
+      return svg + strlen(own_colors[i]);
+    }
+  }
+  static const char *const references[] = {" id='", " id=\"", "href='#", "url(#"};
+  for (size_t i = 0; how->name && i < sizeof references / sizeof *references; i++) {
+    if (starts_with(svg, references[i])) {
+      text_printf(out, "%s%s_", references[i], how->name);
+      return svg + strlen(references[i]);
+    }
+  }
+  text_append_bytes(out, svg, 1);
+  return svg + 1;
+}
+
+/* From `svg`, which is `inside` a tag or not, to its end. Text between tags is copied; gnuplot has escaped it. */
+static void rewrite(struct text *out, const char *svg, bool inside, const struct rewriting *how) {
+  while (*svg) {
+    if (!inside && starts_with(svg, hover_start)) {
+      svg = rewrite_hover(out, svg);
+    } else if (!inside && starts_with(svg, "<title>")) {
+      svg = after_element(svg, "</title>"); /* names of plots: not for people */
+    } else if (!inside && starts_with(svg, "<desc>")) {
+      svg = after_element(svg, "</desc>");
+    } else if (!inside && *svg == '<') {
+      inside = true;
+      text_append_bytes(out, svg++, 1);
+    } else if (inside && *svg == '>') {
+      inside = false;
+      text_append_bytes(out, svg++, 1);
+    } else if (inside) {
+      svg = rewrite_inside(out, svg, how);
+    } else {
+      size_t length = strcspn(svg, "<");
+      text_append_bytes(out, svg, length);
+      svg += length;
+    }
+  }
+}
+
+char *svg_inline(const char *svg, const char *name, const char *alternative, struct error *err) {
+  const char *start = strstr(svg, "<svg");
+  if (!start) {
+    error_set(err, ERROR_FILE_CONTENT, "gnuplot gave no SVG for the picture '%s'", name);
+    return NULL;
+  }
+  struct text out = {0};
+  struct rewriting how = {.name = name};
+  text_append(&out, "<svg role=\"img\" aria-label=\"");
+  html_text(&out, alternative);
+  text_append(&out, "\"");
+  rewrite(&out, start + 4, true, &how);
+  return text_take(&out, err);
+}
+
+char *svg_standalone(const char *svg, struct error *err) {
+  struct text out = {0};
+  struct rewriting how = {.name = NULL};
+  rewrite(&out, svg, false, &how);
+  return text_take(&out, err);
+}

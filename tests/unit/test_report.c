@@ -1,0 +1,290 @@
+/* Reports: text stays text in HTML and in pictures, and a page is whole with and without gnuplot. */
+#include "results/gnuplot.h"
+#include "results/report.h"
+#include "results/report_curves.h"
+#include "results/report_html.h"
+#include "results/report_svg.h"
+#include "results/stored_tables.h"
+#include "sample_results.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define HOSTILE "x'\"`id`</title></script><script>alert(1)</script> & größer %s %n \x1b[31m"
+
+static void assert_has(const char *text, const char *part) {
+  if (!strstr(text, part)) {
+    fail_msg("'%s' is not in: %.2000s", part, text);
+  }
+}
+
+static void assert_has_not(const char *text, const char *part) {
+  if (strstr(text, part)) {
+    fail_msg("'%s' is in the page", part);
+  }
+}
+
+static void test_text_stays_text(void **state) {
+  (void)state;
+  struct text page = {0};
+  html_text(&page, "<b class=\"x\">&'\xff\n\x07");
+  assert_string_equal(page.data, "&lt;b class=&quot;x&quot;&gt;&amp;&#39;\uFFFD \\x07");
+  text_free(&page);
+  html_lines(&page, "a <\n\tb\n");
+  assert_string_equal(page.data, "a &lt;\n b\n");
+  text_free(&page);
+}
+
+static void test_table(void **state) {
+  (void)state;
+  struct table table = {0};
+  struct text page = {0};
+  struct error err;
+  assert_int_equal(table_title(&table, &err, "T & U"), 0);
+  assert_int_equal(table_column(&table, "a", "<a>", false, true, &err), 0);
+  assert_int_equal(table_column(&table, "b", "b", true, false, &err), 0);
+  assert_int_equal(table_text(&table, &err, "x\"y"), 0);
+  assert_int_equal(table_number(&table, 0.5, &err), 0);
+  assert_int_equal(table_note(&table, &err, "note <"), 0);
+  html_table(&page, &table);
+  assert_string_equal(page.data, "<div class=\"table\"><table>\n"
+                                 "<caption>T &amp; U</caption>\n"
+                                 "<thead><tr><th class=\"prose\" scope=\"col\">&lt;a&gt;</th>"
+                                 "<th class=\"number\" scope=\"col\">b</th></tr></thead>\n"
+                                 "<tbody>\n"
+                                 "<tr><td class=\"prose\" data-heading=\"&lt;a&gt;\">x&quot;y</td>"
+                                 "<td class=\"number\" data-heading=\"b\">0.5</td></tr>\n"
+                                 "</tbody></table></div>\n"
+                                 "<p class=\"note\">note &lt;</p>\n");
+  text_free(&page);
+  table_free(&table);
+}
+
+/* As gnuplot 5.4 writes it. */
+static void test_svg_for_a_page(void **state) {
+  (void)state;
+  static const char svg[] =
+      "<?xml version=\"1.0\"?>\n<svg \n viewBox=\"0 0 7 4\">\n<title>p</title>\n<desc>by gnuplot</desc>\n"
+      "<g id=\"canvas\" color=\"black\"><title>$d using 1:2</title><path id='gpPt0' stroke='rgb(  1,   2,   3)'/>"
+      "<use xlink:href='#gpPt0' color='rgb(  0, 114, 178)'/>"
+      "<g onmousemove=\"gnuplot_svg.showHypertext(evt,'rope: 1: 0.5')\" onmouseout=\"hide()\"><title> </title>"
+      "<text fill=\"rgb(1,2,3)\">a &lt;b&gt; id='x' rgb(1,2,3)</text></g></g>\n</svg>\n";
+  struct error err;
+  char *inlined = svg_inline(svg, "pic_w", "curves of <x>", &err);
+  assert_string_equal(inlined, "<svg role=\"img\" aria-label=\"curves of &lt;x&gt;\" \n viewBox=\"0 0 7 4\">\n\n\n"
+                               "<g id=\"pic_w_canvas\"><path id='pic_w_gpPt0' stroke='currentColor'/>"
+                               "<use xlink:href='#pic_w_gpPt0' color='rgb(  0, 114, 178)'/>"
+                               "<g><title>rope: 1: 0.5</title>"
+                               "<text fill=\"currentColor\">a &lt;b&gt; id='x' rgb(1,2,3)</text></g></g>\n</svg>\n");
+  free(inlined);
+  char *alone = svg_standalone(svg, &err);
+  assert_has(alone, "<?xml version");
+  assert_has(alone, "id='gpPt0' stroke='rgb(  1,   2,   3)'");
+  assert_has_not(alone, "onmousemove");
+  free(alone);
+  assert_null(svg_inline("nothing", "p", "a", &err));
+  assert_int_equal(err.code, ERROR_FILE_CONTENT);
+}
+
+static void test_quantiles(void **state) {
+  (void)state;
+  /* R: quantile(c(3, 1, 2, 10), c(0, 0.5, 0.975, 1), type = 7) */
+  double values[] = {3, 1, 2, 10};
+  assert_true(quantile_of(values, 4, 0) == 1);
+  assert_true(quantile_of(values, 4, 0.5) == 2.5);
+  assert_true(fabs(quantile_of(values, 4, 0.975) - 9.475) < 1e-12);
+  assert_true(quantile_of(values, 4, 1) == 10);
+  assert_true(isnan(quantile_of(values, 0, 0.5)));
+}
+
+/* [text][length][head]: means over heads, then the mean and the quantiles over texts; what is missing is left out. */
+static void test_curve(void **state) {
+  (void)state;
+  double values[] = {0, 2, 4, 6, NAN, NAN, 10, 12};
+  const double lengths[] = {64, 128};
+  struct record record = {0};
+  struct error err;
+  struct tensor *tensor = record_add(&record,
+                                     &(struct tensor_spec){.name = "jsd",
+                                                           .element = ELEMENT_F64,
+                                                           .rank = 3,
+                                                           .axis = {{.name = "text", .length = 2},
+                                                                    {.name = "length", .length = 2, .values = lengths},
+                                                                    {.name = "head", .length = 2}}},
+                                     &err);
+  memcpy(tensor->data, values, sizeof values);
+  struct curve curve;
+  assert_int_equal(curve_make(&record, tensor, "length", "text", 64, &curve, &err), 0);
+  assert_int_equal(curve.count, 2);
+  assert_int_equal(curve.units, 2);
+  assert_true(curve.x[0] == 1 && curve.x[1] == 2);
+  assert_true(curve.middle[0] == 1 && curve.low[0] == 1 && curve.high[0] == 1);
+  assert_true(curve.middle[1] == 8);
+  assert_true(fabs(curve.low[1] - 5.15) < 1e-12 && fabs(curve.high[1] - 10.85) < 1e-12);
+  curve_free(&curve);
+  record_free(&record);
+}
+
+/* A results file whose every text is hostile, with tensors that make pictures. */
+struct hostile {
+  struct record record;
+  const struct record *records[1];
+  struct results_experiment experiment;
+  struct results_text texts[2];
+  struct results_file file;
+  char *tables;
+};
+
+static void add_tensor(struct record *record, const char *name, struct tensor_spec spec, double value) {
+  struct error err;
+  spec.name = name;
+  spec.element = ELEMENT_F64;
+  struct tensor *tensor = record_add(record, &spec, &err);
+  assert_non_null(tensor);
+  for (size_t i = 0; i < tensor->count; i++) {
+    ((double *)tensor->data)[i] = value * (double)(i + 1);
+  }
+}
+
+static void make_hostile(struct hostile *hostile) {
+  static const double shifts[] = {1, 10, 100000};
+  struct error err;
+  *hostile = (struct hostile){0};
+  struct record *record = &hostile->record;
+  snprintf(record->label, sizeof record->label, "%s", HOSTILE);
+  struct tensor_spec shift = {.rank = 1, .axis = {{.name = "shift", .length = 3, .values = shifts}}};
+  add_tensor(record, "shift_error", shift, 1e-3);
+  add_tensor(record, "rounding_bound", shift, 1e-4);
+  add_tensor(record, "logit_spread", (struct tensor_spec){.rank = 1, .axis = {{.name = "head", .length = 2}}}, 1);
+  struct tensor_spec stack = {
+      .rank = 3, .axis = {{.name = "head", .length = 2}, {.name = "query", .length = 3}, {.name = "key", .length = 3}}};
+  add_tensor(record, "attention_weights", stack, 0.05);
+  struct table table = {0};
+  assert_int_equal(table_title(&table, &err, "%s", HOSTILE), 0);
+  assert_int_equal(table_column(&table, "scheme", HOSTILE, false, false, &err), 0);
+  assert_int_equal(table_column(&table, "follows", "what follows", false, true, &err), 0);
+  assert_int_equal(table_text(&table, &err, "%s", HOSTILE), 0);
+  assert_int_equal(table_text(&table, &err, "%s", HOSTILE), 0);
+  struct experiment_tables tables = {"shifted", &table, 1};
+  hostile->tables = stored_tables_write(&tables, 1, &err);
+  table_free(&table);
+  hostile->records[0] = record;
+  hostile->experiment =
+      (struct results_experiment){.label = "shifted", .title = HOSTILE, .records = hostile->records, .count = 1};
+  hostile->texts[0] = (struct results_text){.name = "tables", .text = hostile->tables, .json = true};
+  hostile->texts[1] = (struct results_text){.name = "config", .text = HOSTILE "\n" HOSTILE};
+  hostile->file = (struct results_file){.title = HOSTILE,
+                                        .status = "complete",
+                                        .experiments = &hostile->experiment,
+                                        .n_experiments = 1,
+                                        .texts = hostile->texts,
+                                        .n_texts = 2};
+}
+
+static void free_hostile(struct hostile *hostile) {
+  record_free(&hostile->record);
+  free(hostile->tables);
+}
+
+static void assert_harmless(const char *page) {
+  assert_has_not(page, "<script");
+  assert_has_not(page, "onmouse");
+  assert_has_not(page, "\x1b");
+  assert_has_not(page, "`id`<");
+  assert_has(page, "&lt;script&gt;alert(1)&lt;/script&gt;");
+  assert_has(page, "</html>\n");
+}
+
+static bool gnuplot_is_here(void) {
+  struct text script = {0};
+  struct error err;
+  size_t count;
+  text_append(&script, "print 1\n");
+  char *output = gnuplot_run(&script, &count, &err);
+  text_free(&script);
+  free(output);
+  return output != NULL;
+}
+
+static void test_page_with_hostile_texts(void **state) {
+  (void)state;
+  struct hostile hostile;
+  struct error err;
+  if (!gnuplot_is_here()) {
+    skip();
+  }
+  make_hostile(&hostile);
+  char *page = report_page(&hostile.file, &err);
+  assert_non_null(page);
+  assert_harmless(page);
+  assert_has(page, "shifted_shift_w_");
+  assert_has(page, "shifted_weights_n_");
+  assert_has(page, "<title>x___id___title___script__script_alert"); /* the hover text */
+  assert_has_not(page, "pictures are missing");
+  char *again = report_page(&hostile.file, &err);
+  assert_string_equal(page, again);
+  free(again);
+  free(page);
+  size_t count;
+  assert_int_equal(report_pictures(&hostile.file, TEST_BUILD_DIR "/test-report", false, &count, &err), 0);
+  assert_int_equal(count, 2);
+  assert_int_equal(report_pictures(&hostile.file, TEST_BUILD_DIR "/test-report", true, &count, &err), 0);
+  assert_int_equal(count, 2);
+  free_hostile(&hostile);
+}
+
+static void test_page_without_gnuplot(void **state) {
+  (void)state;
+  struct hostile hostile;
+  struct error err;
+  char *path = getenv("PATH");
+  char *kept = path ? strdup(path) : NULL;
+  setenv("PATH", "/nowhere", 1);
+  make_hostile(&hostile);
+  char *page = report_page(&hostile.file, &err);
+  assert_non_null(page);
+  assert_harmless(page);
+  assert_has(page, "The pictures are missing: gnuplot cannot be started: No such file or directory");
+  assert_has_not(page, "<svg");
+  assert_has(page, "<table>");
+  size_t count;
+  assert_int_equal(report_pictures(&hostile.file, TEST_BUILD_DIR "/test-report", false, &count, &err), ERROR_FILE_READ);
+  free(page);
+  free_hostile(&hostile);
+  setenv("PATH", kept ? kept : "/usr/bin", 1);
+  free(kept);
+}
+
+static void test_page_of_a_file_without_tables(void **state) {
+  (void)state;
+  struct sample_results sample;
+  struct error err;
+  sample_results_make(&sample, "t");
+  char *page = report_page(&sample.file, &err);
+  assert_non_null(page);
+  assert_has(page, "<h2>What happens past the training length?</h2>");
+  assert_has(page, "<b>broken</b> failed: broken: signal 11 while it was computing");
+  free(page);
+  sample_results_free(&sample);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_text_stays_text),
+      cmocka_unit_test(test_table),
+      cmocka_unit_test(test_svg_for_a_page),
+      cmocka_unit_test(test_quantiles),
+      cmocka_unit_test(test_curve),
+      cmocka_unit_test(test_page_with_hostile_texts),
+      cmocka_unit_test(test_page_without_gnuplot),
+      cmocka_unit_test(test_page_of_a_file_without_tables),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
