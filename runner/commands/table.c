@@ -8,6 +8,7 @@ const struct command command_table[] = {
     {"apply", "apply a scheme to your own tensor: embedding, queries and keys, or biases", command_apply},
     {"compare", "where two variants part, or a variant and a tensor from another program", command_compare},
     {"vectors", "write golden vectors of a variant, for other projects' tests", command_vectors},
+    {"new", "write the folder of a new plugin, which builds and runs as it is", command_new},
     {"check", "check that a plugin keeps the contract", command_check},
     {"show", "show what is in a results file: its tree, a tensor, a curve", command_show},
     {"report", "make one HTML page of a results file, with pictures", command_report},

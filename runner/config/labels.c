@@ -33,22 +33,30 @@ static bool is_axis(const char *label) {
   return false;
 }
 
-bool label_check(struct reader *reader, const char *label, bool of_experiment, const struct node *at,
-                 const char *path) {
+const char *label_refusal(const char *label, bool of_experiment) {
   static const char status[] = "_status";
   size_t length = strlen(label);
-  const char *reason = NULL;
   if (!is_well_formed(label)) {
-    reason = "a label is a letter and then letters, digits and _, 64 at most; free text goes into title:";
-  } else if (!strncmp(label, "comparison", strlen("comparison"))) {
-    reason = "names that start with comparison are used in the results";
-  } else if (length >= strlen(status) && !strcmp(label + length - strlen(status), status)) {
-    reason = "names that end in _status are used in the results";
-  } else if (is_axis(label)) {
-    reason = "it is the name of an axis in the results";
-  } else if (of_experiment && strcmp(label, "run") >= 0) {
-    reason = "an experiment's label must sort before run, which stands last in the results";
+    return "a label is a letter and then letters, digits and _, 64 at most; free text goes into title:";
   }
+  if (!strncmp(label, "comparison", strlen("comparison"))) {
+    return "names that start with comparison are used in the results";
+  }
+  if (length >= strlen(status) && !strcmp(label + length - strlen(status), status)) {
+    return "names that end in _status are used in the results";
+  }
+  if (is_axis(label)) {
+    return "it is the name of an axis in the results";
+  }
+  if (of_experiment && strcmp(label, "run") >= 0) {
+    return "an experiment's label must sort before run, which stands last in the results";
+  }
+  return NULL;
+}
+
+bool label_check(struct reader *reader, const char *label, bool of_experiment, const struct node *at,
+                 const char *path) {
+  const char *reason = label_refusal(label, of_experiment);
   if (reason) {
     reader_report(reader, ERROR_CONFIG_LABEL, at, path, "'%.80s' cannot be a label: %s", label, reason);
   }

@@ -7,25 +7,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 log=$work/log
-
-run() {
-  if ! "$@" >"$log" 2>&1; then
-    echo "failed: $*" >&2
-    cat "$log" >&2
-    exit 1
-  fi
-}
-
-# The manifest belongs to the user's own installations.
-manifest=$build/install_manifest.txt
-if [ -f "$manifest" ]; then
-  cp -p "$manifest" "$work/manifest"
-fi
-run "$cmake" --install "$build" --prefix "$work/first"
-rm -f "$manifest"
-if [ -f "$work/manifest" ]; then
-  mv "$work/manifest" "$manifest"
-fi
+. "$here/install.sh"
+install_into "$work/first"
 mv "$work/first" "$work/prefix"
 prefix=$work/prefix
 "$loader" --folder "$prefix/$libdir/pe-run/plugins"
