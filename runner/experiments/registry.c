@@ -5,13 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct experiment *const experiments[] = {&experiment_equivariance,          &experiment_relative_position,
-                                                       &experiment_extrapolation,         &experiment_attention,
-                                                       &experiment_length_generalization, NULL};
+static const struct experiment *const experiments[] = {&experiment_encoding,
+                                                       &experiment_equivariance,
+                                                       &experiment_relative_position,
+                                                       &experiment_extrapolation,
+                                                       &experiment_attention,
+                                                       &experiment_length_generalization,
+                                                       NULL};
 
-static const struct experiment_info *const infos[] = {
-    &experiment_equivariance.info, &experiment_relative_position.info,     &experiment_extrapolation.info,
-    &experiment_attention.info,    &experiment_length_generalization.info, NULL};
+static const struct experiment_info *const infos[] = {&experiment_encoding.info,
+                                                      &experiment_equivariance.info,
+                                                      &experiment_relative_position.info,
+                                                      &experiment_extrapolation.info,
+                                                      &experiment_attention.info,
+                                                      &experiment_length_generalization.info,
+                                                      NULL};
 
 static const char *const role_names[] = {
     [ROLE_CONTROL] = "control",       [ROLE_MODEL] = "the model",     [ROLE_MAPPED] = "the model, positions mapped",
