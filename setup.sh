@@ -5,7 +5,7 @@
 #   ./setup.sh            what building and testing need
 #   ./setup.sh --viewers  also the programs that the test group `viewers` opens results with
 #   ./setup.sh --text     also data/opticks.txt, English prose in the public domain to train on
-#   ./setup.sh --ci       also those, and clang with its tools and run-time libraries
+#   ./setup.sh --ci       also those, clang with its tools and run-time libraries, and rustc for the example in Rust
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -14,13 +14,15 @@ packages=(build-essential cmake ninja-build pkg-config libyaml-dev libhdf5-dev l
 viewers=(python3-h5py python3-xarray python3-h5netcdf python3-netcdf4 netcdf-bin hdf5-tools python3-silx octave
   octave-netcdf)
 clang=(clang clang-format libclang-rt-14-dev)
+# For the example plugin in Rust.
+rust=(rustc)
 
 text=no
 for argument in "$@"; do
   case "$argument" in
     --text) text=yes ;;
     --viewers) packages+=("${viewers[@]}") ;;
-    --ci) packages+=("${viewers[@]}" "${clang[@]}") ;;
+    --ci) packages+=("${viewers[@]}" "${clang[@]}" "${rust[@]}") ;;
     *) echo "setup.sh: unknown option '$argument' (allowed: --viewers, --text, --ci)" >&2; exit 2 ;;
   esac
 done

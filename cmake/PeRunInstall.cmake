@@ -48,6 +48,7 @@ install(FILES ${PROJECT_BINARY_DIR}/package/pe-run-config.cmake
   ${PROJECT_BINARY_DIR}/package/pe-run-config-version.cmake
   ${PROJECT_SOURCE_DIR}/cmake/PeAddPlugin.cmake ${PROJECT_SOURCE_DIR}/cmake/pe-plugin.map
   DESTINATION ${PE_RUN_CMAKE_DIR} COMPONENT dev)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples DESTINATION ${PE_RUN_SHARE_DIR} COMPONENT dev)
 install(FILES ${PROJECT_BINARY_DIR}/package/pe-run.pc DESTINATION ${PE_RUN_PKGCONFIG_DIR} COMPONENT dev)
 
 # ---- gone again ----

@@ -6,5 +6,5 @@ if ! command -v clang-format >/dev/null; then
   echo "clang-format: not here, left out"
   exit 77
 fi
-find include plugins runner templates tests -type f \( -name '*.c' -o -name '*.h' -o -name '*.cpp' \) |
+find include plugins runner templates examples tests -type f \( -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.hpp' \) |
   xargs clang-format --dry-run --Werror
