@@ -1,7 +1,9 @@
 /* argv to command. The only place that reads the environment. */
 #include "base/version.h"
 #include "commands/commands.h"
+#include "jobs/worker.h"
 
+#include <fcntl.h>
 #include <hdf5.h>
 #include <locale.h>
 #include <signal.h>
@@ -11,13 +13,37 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+extern char **environ;
+
 struct command_environment command_environment = {.plugin_path = ""};
+
+/* Which part of a parallel job this process is: Slurm's arrays count from SLURM_ARRAY_TASK_MIN, and its tasks, like the
+ * ranks of MPI, from 0. */
+static void read_shard(void) {
+  static const struct {
+    const char *index, *first, *count;
+  } known[] = {{"SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_COUNT"},
+               {"OMPI_COMM_WORLD_RANK", NULL, "OMPI_COMM_WORLD_SIZE"},
+               {"PMI_RANK", NULL, "PMI_SIZE"},
+               {"SLURM_PROCID", NULL, "SLURM_NTASKS"}};
+  for (size_t i = 0; i < sizeof known / sizeof *known && !command_environment.shard[0]; i++) {
+    const char *index = getenv(known[i].index), *count = getenv(known[i].count);
+    const char *first = known[i].first ? getenv(known[i].first) : NULL;
+    if (index && count) {
+      long from = first ? strtol(first, NULL, 10) : 0;
+      snprintf(command_environment.shard, sizeof command_environment.shard, "%ld/%.20s", strtol(index, NULL, 10) - from,
+               count);
+    }
+  }
+}
 
 static void read_environment(void) {
   const char *path = getenv("PE_PLUGIN_PATH");
   const char *no_color = getenv("NO_COLOR");
   struct winsize size;
   command_environment.plugin_path = path ? path : "";
+  command_environment.variables = (const char *const *)environ;
+  read_shard();
   command_environment.no_color = no_color && *no_color;
   if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     command_environment.width = size.ws_col;
@@ -65,12 +91,26 @@ static int dispatch(int argc, char **argv) {
   return run_command(&command_table[0], argc, argv);
 }
 
+/* Descriptors 0 to 2 are always something, so that no file that is opened becomes one of them. What is written to a
+ * closed one fails, as it should. */
+static void hold_standard_files(void) {
+  for (int file = 0; file <= STDERR_FILENO; file++) {
+    if (fcntl(file, F_GETFD) < 0 && open("/dev/null", O_RDONLY) != file) {
+      _Exit(70);
+    }
+  }
+}
+
 int main(int argc, char **argv) {
+  hold_standard_files();
   H5dont_atexit(); /* must be the first call: the library's exit handler crashes after a failed write */
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   setlocale(LC_CTYPE, "");  /* for the width of text; never LC_NUMERIC */
   signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of write(), not a death */
   signal(SIGPIPE, SIG_IGN);
+  if (argc == 3 && !strcmp(argv[1], PROCESS_COMMAND)) {
+    return worker_main(strtol(argv[2], NULL, 10));
+  }
   read_environment();
   int code = dispatch(argc, argv);
   if (fflush(stdout) != 0 || ferror(stdout)) {

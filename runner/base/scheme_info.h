@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/keys.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct scheme_tensor_info {
@@ -26,6 +27,7 @@ struct scheme_info {
   const char *plugin_name, *plugin_version;
   const char *path;       /* file it came from; "" for the control `none` */
   char sha256[HASH_TEXT]; /* of that file's bytes; "" for none */
+  bool changed_fp_state;  /* loading it changed the floating-point environment (restored) */
 };
 
 /* Release what a description owns. Of one that was built at run time every string and array comes from malloc, and this

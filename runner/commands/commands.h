@@ -16,6 +16,7 @@ struct command {
 extern const struct command command_table[];
 
 int command_run(int argc, char **argv);
+int command_join(int argc, char **argv);
 int command_plan(int argc, char **argv);
 int command_list(int argc, char **argv);
 int command_describe(int argc, char **argv);
@@ -30,9 +31,11 @@ int command_report(int argc, char **argv);
 
 /* What the environment says, read once by main.c. */
 struct command_environment {
-  const char *plugin_path; /* PE_PLUGIN_PATH; "" where it is not set */
-  int no_color;            /* NO_COLOR is set and not empty */
-  int width;               /* columns of the terminal on stdout; 0: none */
+  const char *plugin_path;      /* PE_PLUGIN_PATH; "" where it is not set */
+  int no_color;                 /* NO_COLOR is set and not empty */
+  int width;                    /* columns of the terminal on stdout; 0: none */
+  char shard[48];               /* "I/N" by Slurm or MPI; "" : neither says */
+  const char *const *variables; /* all of it, ended by NULL, for the processes that pe-run starts */
 };
 extern struct command_environment command_environment;
 

@@ -123,7 +123,7 @@ static int print(const struct arguments *a, const struct plan *plan, struct erro
 
 int command_plan(int argc, char **argv) {
   struct error err = {0};
-  struct arguments a = {0};
+  struct arguments a = {.session = {.probe = 1}};
   a.overrides = memory_new((size_t)argc, sizeof *a.overrides, "arguments", &err);
   if (!a.overrides) {
     return command_fail(&err);

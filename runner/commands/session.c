@@ -97,15 +97,15 @@ static int collect_directories(const struct session_options *options, struct ses
 }
 
 static int list_ids(struct session *session, struct error *err) {
-  const struct scheme *const *schemes;
+  const struct scheme_info *const *schemes;
   size_t count;
-  int status = host_list(session->host, &schemes, &count, NULL, err);
+  int status = catalogue_list(session->catalogue, &schemes, &count, NULL, err);
   if (status) {
     return status;
   }
   session->ids = memory_new(count + 1, sizeof *session->ids, "scheme ids", err);
   for (size_t i = 0; session->ids && i < count; i++) {
-    session->ids[i] = schemes[i]->info.id;
+    session->ids[i] = schemes[i]->id;
   }
   return session->ids ? 0 : (int)err->code;
 }
@@ -117,8 +117,12 @@ int session_open(const struct session_options *options, struct session *session)
   *session = (struct session){0};
   int status = collect_directories(options, session, directories, &count, &err);
   if (!status) {
-    struct host_options host_options = {directories, count, options->trust_plugin_directories != 0};
-    status = host_open(&host_options, &session->host, &err);
+    session->process = (struct process_setting){"/proc/self/exe", command_environment.variables};
+    struct catalogue_setting setting = {.process = options->probe ? &session->process : NULL};
+    setting.plugins = (struct host_options){.directories = directories, .n_directories = count};
+    setting.plugins.trust_directories = options->trust_plugin_directories != 0;
+    status = catalogue_open(&setting, &session->catalogue, &err);
+    session->host = status ? NULL : catalogue_host(session->catalogue);
   }
   if (!status) {
     status = list_ids(session, &err);
@@ -131,7 +135,7 @@ int session_open(const struct session_options *options, struct session *session)
 }
 
 void session_close(struct session *session) {
-  host_close(session->host);
+  catalogue_close(session->catalogue);
   for (size_t i = 0; i < session->n_owned; i++) {
     free(session->owned[i]);
   }
@@ -142,8 +146,7 @@ void session_close(struct session *session) {
 
 static const struct scheme_info *find_scheme(void *context, const char *id, const char *plugin, struct error *err) {
   struct session *session = context;
-  const struct scheme *scheme = host_find(session->host, id, plugin, err);
-  return scheme ? &scheme->info : NULL;
+  return catalogue_find(session->catalogue, id, plugin, err);
 }
 
 struct plan *session_plan(struct session *session, const char *path, const char *text, const char *const *overrides,

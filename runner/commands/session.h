@@ -5,6 +5,7 @@
 
 #include "config/plan.h"
 #include "host/host.h"
+#include "jobs/catalogue.h"
 #include "results/show_table.h"
 
 #include <argp.h>
@@ -15,6 +16,7 @@ struct session_options {
   const char *plugin_directories[MOST_PLUGIN_DIRECTORIES]; /* of --plugin-dir */
   size_t n_plugin_directories;
   int trust_plugin_directories;
+  int probe; /* leave plugins to another process; else they are loaded here, where they can be run */
   enum table_format format;
 };
 
@@ -22,8 +24,10 @@ struct session_options {
 extern const struct argp session_argp;
 
 struct session {
-  struct host *host;
-  char **owned; /* strings the host's options point to */
+  struct catalogue *catalogue;
+  struct host *host;              /* without `probe`; else NULL */
+  struct process_setting process; /* how to start others */
+  char **owned;                   /* strings the host's options point to */
   size_t n_owned;
   const char **ids; /* of every scheme, ended by NULL: for hints */
 };

@@ -2,6 +2,7 @@
 
 const struct command command_table[] = {
     {"run", "run a config: experiments, tables, one HDF5 file", command_run},
+    {"join", "make the output from the parts of several runs (--shard)", command_join},
     {"plan", "print the resolved plan, a config with all defaults filled in", command_plan},
     {"list", "list the schemes and experiments that can be used", command_list},
     {"describe", "describe one scheme or experiment: parameters, defaults, ranges", command_describe},

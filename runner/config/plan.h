@@ -114,9 +114,9 @@ struct scheme_source {
 };
 
 struct plan_request {
-  const char *path; /* of the config; or NULL and `text` */
-  const char *text; /* a config's text, for tests and for runs without a file; paths are then relative to the
-                       current folder */
+  const char *path; /* of the config, or NULL */
+  const char *text; /* its bytes, where they are not to be read from `path`. Without a path, paths in it are relative to
+                       the current folder */
   const char *const *overrides; /* key=value arguments */
   size_t n_overrides;
   struct scheme_source schemes;

@@ -34,12 +34,12 @@ static struct node *load_tree(struct loader *loader) {
   if (!source) {
     return NULL;
   }
-  if (request->path) {
+  if (request->path && !request->text) {
     if (!source_read(reader, request->path, source, &bytes)) {
       return NULL;
     }
   } else {
-    *source = (struct source){.place = "config", .text = bytes, .length = strlen(bytes)};
+    source_of_text(request->path ? request->path : "config", bytes, source);
   }
   if (!source_check(reader, source)) {
     return NULL;

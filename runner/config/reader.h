@@ -34,6 +34,9 @@ const char *reader_hint(struct reader *reader, const char *name, const char *con
  * source->text, not in *bytes (the whole as read, in the arena). False after a report. */
 bool source_read(struct reader *reader, const char *path, struct source *source, const char **bytes);
 
+/* A source of bytes that were read already; they must outlive it. A byte-order mark is skipped. */
+void source_of_text(const char *place, const char *bytes, struct source *source);
+
 /* Check that a source is UTF-8 without NUL and control characters. False after a report with line and column. */
 bool source_check(struct reader *reader, const struct source *source);
 

@@ -87,6 +87,18 @@ static bool read_open_file(struct reader *reader, int file, struct source *sourc
   return true;
 }
 
+static void skip_mark(struct source *source) {
+  if (source->length >= 3 && !memcmp(source->text, "\xef\xbb\xbf", 3)) {
+    source->text += 3;
+    source->length -= 3;
+  }
+}
+
+void source_of_text(const char *place, const char *bytes, struct source *source) {
+  *source = (struct source){.place = place, .text = bytes, .length = strlen(bytes)};
+  skip_mark(source);
+}
+
 bool source_read(struct reader *reader, const char *path, struct source *source, const char **bytes) {
   *source = (struct source){.place = path, .text = ""};
   struct stat status;
@@ -103,10 +115,7 @@ bool source_read(struct reader *reader, const char *path, struct source *source,
   }
   bool whole = read_open_file(reader, file, source, bytes);
   close(file);
-  if (whole && source->length >= 3 && !memcmp(source->text, "\xef\xbb\xbf", 3)) {
-    source->text += 3;
-    source->length -= 3;
-  }
+  skip_mark(source);
   return whole;
 }
 

@@ -16,6 +16,7 @@
 /* A file that was tried: its schemes, or why it was refused. */
 struct plugin {
   char *shown; /* the path as it was asked for */
+  char *path;  /* absolute, without links; NULL where it was refused */
   char *stem;  /* found in a directory: the name without .so; else NULL */
   struct error refusal;
   struct scheme *schemes;
@@ -26,6 +27,8 @@ struct host {
   char **directories;
   size_t n_directories;
   bool trust;
+  void (*loading)(void *context, const char *path);
+  void *loading_context;
   struct plugin **plugins; /* in the order in which they were tried */
   size_t n_plugins, capacity;
   struct plugin **found; /* those of the directories, in search order; NULL before the directories were read */
@@ -42,6 +45,8 @@ int host_open(const struct host_options *options, struct host **out, struct erro
     return ERROR_MEMORY;
   }
   host->trust = options->trust_directories;
+  host->loading = options->loading;
+  host->loading_context = options->loading_context;
   host->directories = memory_new(options->n_directories, sizeof *host->directories, "plugin directories", err);
   host->unreadable = memory_new(options->n_directories, sizeof *host->unreadable, "plugin directories", err);
   if (!host->directories || !host->unreadable) {
@@ -70,6 +75,7 @@ static void plugin_free(struct plugin *plugin) {
   }
   free(plugin->schemes);
   free(plugin->shown);
+  free(plugin->path);
   free(plugin->stem);
   free(plugin);
 }
@@ -111,35 +117,35 @@ static int plugin_describe(struct plugin *plugin, const pe_entry *entry, const s
       return status;
     }
     scheme->table = entry->schemes[i];
-    scheme->changed_fp_state = changed_fp_state;
+    scheme->info.changed_fp_state = changed_fp_state;
     plugin->n_schemes++;
   }
   return 0;
 }
 
-static int plugin_open(struct plugin *plugin, const char *searched, bool trust, struct error *err) {
+static int plugin_open(const struct host *host, struct plugin *plugin, const char *searched, struct error *err) {
   struct plugin_file file;
-  int status = plugin_file_check(plugin->shown, searched, trust, &file, err);
+  int status = plugin_file_check(plugin->shown, searched, host->trust, &file, err);
   if (status) {
     return status;
+  }
+  if (host->loading) {
+    host->loading(host->loading_context, plugin->shown);
   }
   const pe_entry *entry = NULL;
   bool changed_fp_state = false;
   status = plugin_load(file.path, plugin->shown, &entry, &changed_fp_state, err);
   if (!status) {
     status = plugin_describe(plugin, entry, &file, changed_fp_state, err);
+    plugin->path = file.path;
+    file.path = NULL;
   }
   plugin_file_clear(&file);
   return status;
 }
 
-/* The plugin at `path`, tried once and remembered; a refusal is in it. NULL with ERROR_MEMORY. */
-static struct plugin *host_plugin(struct host *host, const char *path, const char *searched, struct error *err) {
-  for (size_t i = 0; i < host->n_plugins; i++) {
-    if (!strcmp(host->plugins[i]->shown, path)) {
-      return host->plugins[i];
-    }
-  }
+/* A new plugin of that path, not among the host's yet, for whom there is room. NULL with ERROR_MEMORY. */
+static struct plugin *plugin_new(struct host *host, const char *path, struct error *err) {
   struct plugin **grown =
       memory_grow(host->plugins, &host->capacity, host->n_plugins + 1, sizeof *host->plugins, "plugins", err);
   if (!grown) {
@@ -155,8 +161,31 @@ static struct plugin *host_plugin(struct host *host, const char *path, const cha
     plugin_free(plugin);
     return NULL;
   }
+  return plugin;
+}
+
+static struct plugin *known_plugin(const struct host *host, const char *path) {
+  for (size_t i = 0; i < host->n_plugins; i++) {
+    const struct plugin *plugin = host->plugins[i];
+    if (!strcmp(plugin->shown, path) || (plugin->path && !strcmp(plugin->path, path))) {
+      return host->plugins[i];
+    }
+  }
+  return NULL;
+}
+
+/* The plugin at `path`, tried once and remembered; a refusal is in it. NULL with ERROR_MEMORY. */
+static struct plugin *host_plugin(struct host *host, const char *path, const char *searched, struct error *err) {
+  struct plugin *plugin = known_plugin(host, path);
+  if (plugin) {
+    return plugin;
+  }
+  plugin = plugin_new(host, path, err);
+  if (!plugin) {
+    return NULL;
+  }
   struct error refusal = {0};
-  int status = plugin_open(plugin, searched, host->trust, &refusal);
+  int status = plugin_open(host, plugin, searched, &refusal);
   if (status == ERROR_MEMORY) {
     *err = refusal;
     plugin_free(plugin);
@@ -165,6 +194,19 @@ static struct plugin *host_plugin(struct host *host, const char *path, const cha
   plugin->refusal = status ? refusal : (struct error){0};
   host->plugins[host->n_plugins++] = plugin;
   return plugin;
+}
+
+int host_refuse(struct host *host, const char *path, const struct error *reason, struct error *err) {
+  if (known_plugin(host, path)) {
+    return 0;
+  }
+  struct plugin *plugin = plugin_new(host, path, err);
+  if (!plugin) {
+    return err->code;
+  }
+  plugin->refusal = *reason;
+  host->plugins[host->n_plugins++] = plugin;
+  return 0;
 }
 
 static const struct scheme *plugin_scheme(const struct plugin *plugin, const char *id) {

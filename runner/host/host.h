@@ -15,7 +15,6 @@
 struct scheme {
   struct scheme_info info;
   const pe_scheme *table; /* NULL: the control `none` */
-  bool changed_fp_state;  /* loading it changed the floating-point environment (restored) */
 };
 
 struct host;
@@ -24,6 +23,9 @@ struct host_options {
   const char *const *directories; /* searched in this order; the first file that has the scheme wins */
   size_t n_directories;
   bool trust_directories; /* accept directories and files that others can write */
+  /* Told of every file before it is loaded, so that who watches knows which one crashed or hangs; may be NULL. */
+  void (*loading)(void *context, const char *path);
+  void *loading_context;
 };
 
 /* Make a host; the options are copied. Directories are not read yet; those that do not exist are passed over. */
@@ -35,6 +37,11 @@ int host_open(const struct host_options *options, struct host **out, struct erro
  * search. NULL with ERROR_CONFIG_NAME (nobody has it; the sentence names who has what, and who was refused) or
  * ERROR_PLUGIN_*. Schemes live as long as the host. [not thread-safe] */
 const struct scheme *host_find(struct host *host, const char *id, const char *plugin, struct error *err);
+
+/* Take the file at `path` (as it would be asked for) for refused with this reason, without trying it. 0 or
+ * ERROR_MEMORY.
+ */
+int host_refuse(struct host *host, const char *path, const struct error *reason, struct error *err);
 
 /* Every scheme in the directories that host_find would give for its id, `none` first, then by id. Files that are
  * refused do not stop the others: they are listed in *refused (one sentence each, ended by NULL; may be NULL). Both

@@ -2,7 +2,7 @@
 #ifndef PE_JOBS_EXPECT_H
 #define PE_JOBS_EXPECT_H
 
-#include "jobs/run.h"
+#include "jobs/conclude.h"
 
 /* Evaluate every expectation of the plan on the stacked records of run->experiments and add a table of them to the
  * experiments they speak of. run->n_broken counts those that do not hold: for some seed, where a value is undefined, or

@@ -125,13 +125,22 @@ static enum scheme_role role_of(const struct plan_scheme *entry, bool known, boo
   return !same ? ROLE_SWAPPED_IN : entry->map.kind == POSITION_AS_IS ? ROLE_MODEL : ROLE_MAPPED;
 }
 
+const struct scheme *job_find_scheme(struct host *host, const struct scheme_info *info, struct error *err) {
+  const struct scheme *scheme = host_find(host, info->id, info->path[0] ? info->path : NULL, err);
+  if (scheme && strcmp(scheme->info.sha256, info->sha256) != 0) {
+    error_set(err, ERROR_PLUGIN_LOAD, "%s: the plugin was changed while pe-run was running: run again", info->path);
+    return NULL;
+  }
+  return scheme;
+}
+
 int job_instances_new(struct host *host, const struct plan_scheme *entry, const struct model *model,
                       double train_length, uint64_t seed, const struct job_messages *messages,
                       struct job_instances *out, struct error *err) {
   *out = (struct job_instances){0};
   struct given_tensors given = {0};
   bool same;
-  const struct scheme *scheme = host_find(host, entry->info->id, entry->plugin, err);
+  const struct scheme *scheme = job_find_scheme(host, entry->info, err);
   int status = scheme ? given_tensors_read(entry, &given, err) : (int)err->code;
   if (!status) {
     out->scheme = make(scheme, entry->params, given.sources, entry->map, model, train_length, seed, messages, err);

@@ -30,6 +30,10 @@ struct given_tensors {
 int given_tensors_read(const struct plan_scheme *entry, struct given_tensors *given, struct error *err);
 void given_tensors_free(struct given_tensors *given);
 
+/* The very scheme that was planned with: found by its plugin's path, and still the same bytes. NULL with
+ * ERROR_PLUGIN_*. */
+const struct scheme *job_find_scheme(struct host *host, const struct scheme_info *info, struct error *err);
+
 /* Training length of a job: the experiment's train_length where it is given, else what the model says, else 0. */
 double job_train_length(const struct plan_experiment *experiment, const struct model *model);
 

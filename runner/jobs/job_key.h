@@ -13,8 +13,9 @@
 #include "config/plan.h"
 
 struct job_key_setting {
-  bool reference;      /* float64 attention */
-  const char *trained; /* SHA-256 of the plugin with the scheme that the weights were trained with; "" : none */
+  bool reference;            /* float64 attention */
+  const char *trained;       /* SHA-256 of the plugin with the scheme that the weights were trained with; "" : none */
+  const char *const *others; /* [n_schemes] the same of each entry's `layers: scheme`; NULL: none */
 };
 
 /* keys[i] = the key of plan->jobs[i]. Reads every input file of the plan, once. 0, ERROR_FILE_READ naming a file, or

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int name_record(const struct plan *plan, const struct job *job, struct record *record, struct error *err) {
+int job_record_name(const struct plan *plan, const struct job *job, struct record *record, struct error *err) {
   const struct plan_experiment *experiment = &plan->experiments[job->experiment];
   const struct plan_scheme *scheme = &plan->schemes[job->scheme];
   const struct scheme_info *info = scheme->info;
@@ -72,7 +72,7 @@ static int run_training(const struct job_setting *setting, const struct job *job
   const struct plan_experiment *entry = &plan->experiments[job->experiment];
   const struct plan_scheme *scheme = &plan->schemes[job->scheme];
   struct given_tensors given = {0};
-  const struct scheme *plugin = host_find(setting->host, scheme->info->id, scheme->plugin, err);
+  const struct scheme *plugin = job_find_scheme(setting->host, scheme->info, err);
   int status = plugin ? given_tensors_read(scheme, &given, err) : (int)err->code;
   enum scheme_role role = scheme->info->sites ? ROLE_MODEL : ROLE_CONTROL;
   status = status ? status : attributes_set_text(&record->attributes, "role", scheme_role_name(role), err);
@@ -167,22 +167,28 @@ static int tidy(struct error *failure, struct error *err) {
   return 0;
 }
 
+int job_record_fail(struct record *record, const struct error *failure, struct error *err) {
+  record->error = *failure;
+  if (tidy(&record->error, err)) {
+    return err->code;
+  }
+  record->status = failure->code == ERROR_UNDEFINED ? RECORD_UNDEFINED : RECORD_FAILED;
+  return attributes_set_text(&record->attributes, "message", record->error.text, err);
+}
+
 int job_run(const struct job_setting *setting, const struct job *job, const struct model *model, struct record *record,
             struct error *err) {
-  int status = name_record(setting->plan, job, record, err);
+  int status = job_record_name(setting->plan, job, record, err);
   if (status) {
     return status;
   }
   struct error failure = {0};
-  status = run_experiment(setting, job, model, record, &failure);
-  if (status && tidy(&failure, err)) {
-    return err->code;
+  if (run_experiment(setting, job, model, record, &failure)) {
+    if (failure.code == ERROR_MEMORY) {
+      failure.code = ERROR_JOB_MEMORY; /* the job's own want, not that of the run */
+    }
+    return job_record_fail(record, &failure, err);
   }
-  record->error = failure;
-  record->status = !status ? RECORD_MEASURED : status == ERROR_UNDEFINED ? RECORD_UNDEFINED : RECORD_FAILED;
-  if (!status) {
-    record->error = (struct error){0};
-    return 0;
-  }
-  return attributes_set_text(&record->attributes, "message", failure.text, err);
+  record->status = RECORD_MEASURED;
+  return 0;
 }

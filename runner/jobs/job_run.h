@@ -16,6 +16,13 @@ struct job_setting {
   void *progress_context;
 };
 
+/* A record that says which job it is of, and that it was not run: names, seed and the attributes that all records of
+ * the scheme have. 0 or ERROR_MEMORY; to be released with record_free either way. */
+int job_record_name(const struct plan *plan, const struct job *job, struct record *record, struct error *err);
+
+/* Say of such a record that its job failed. 0 or ERROR_MEMORY. */
+int job_record_fail(struct record *record, const struct error *failure, struct error *err);
+
 /* Run one job on an opened model. *record is always filled in: its names, attributes and status; what goes wrong in the
  * job is in it (RECORD_FAILED or RECORD_UNDEFINED with the error), not returned. Returns only ERROR_MEMORY of the frame
  * itself. */

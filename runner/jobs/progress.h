@@ -8,14 +8,30 @@
 
 struct progress;
 
-/* jobs: how many there are. bar: rewrite one line. NULL with ERROR_MEMORY. */
-struct progress *progress_new(FILE *stream, size_t jobs, bool bar, struct error *err);
+enum progress_style {
+  PROGRESS_BAR,   /* one line that is rewritten */
+  PROGRESS_LINES, /* a line per job */
+  PROGRESS_QUIET  /* only what is said */
+};
 
-void progress_start(struct progress *progress, size_t job, const char *id);
-void progress_job(struct progress *progress, size_t job, double done);
-void progress_end(struct progress *progress, size_t job, const char *id, const struct record *record);
+/* NULL with ERROR_MEMORY. */
+struct progress *progress_new(FILE *stream, enum progress_style style, struct error *err);
 
-/* A line of its own, above the bar. */
+/* How many jobs there are. */
+void progress_total(struct progress *progress, size_t jobs);
+
+/* Job `id` is begun by worker `worker`, and is done to a share of 0 to 1. */
+void progress_start(struct progress *progress, unsigned worker, const char *id);
+void progress_part(struct progress *progress, unsigned worker, double done);
+
+/* A worker has nothing to do. */
+void progress_rest(struct progress *progress, unsigned worker);
+
+/* A job came to an end: found finished (kept), or computed. */
+void progress_end(struct progress *progress, const char *id, bool kept, enum record_status status,
+                  const struct error *failure);
+
+/* A line of its own, above the bar. The same one is not said twice. */
 void progress_say(struct progress *progress, const char *text);
 
 /* Take the bar away. NULL is allowed. */

@@ -142,14 +142,42 @@ static int sync_folder(int folder) {
   return fsync(folder) && errno != EINVAL ? -1 : 0;
 }
 
-static int put_into(const struct place *place, const char *path, const void *bytes, size_t count, struct error *err) {
+/* What is to be put in place, and who judges it before. */
+struct content {
+  const void *bytes;
+  size_t count;
+  results_check check; /* may be NULL */
+  void *context;
+};
+
+/* 0, or the check's error: what it says of the temporary file is said of the place where it was to go. */
+static int judge(const struct place *place, const char *path, const char *temporary, const struct content *content,
+                 struct error *err) {
+  char whole[PATH_MAX];
+  if (!content->check) {
+    return 0;
+  }
+  int folder = (int)(place->name - place->path);
+  int length = snprintf(whole, sizeof whole, "%.*s%s", folder, place->path, temporary);
+  if (length < 0 || (size_t)length >= sizeof whole) {
+    return cannot_write(path, "reading it again", ENAMETOOLONG, err);
+  }
+  struct error reason;
+  if (content->check(content->context, whole, &reason)) {
+    return error_set(err, reason.code == ERROR_MEMORY ? ERROR_MEMORY : ERROR_FILE_WRITE,
+                     "'%s' cannot be written: reading it again: %.700s", path, reason.text);
+  }
+  return 0;
+}
+
+static int put_into(const struct place *place, const char *path, const struct content *content, struct error *err) {
   char temporary[TEMPORARY_NAME];
   int file = open_temporary(place, temporary);
   if (file < 0) {
     return cannot_write(path, "making a file beside it", errno, err);
   }
   const char *what = "writing";
-  bool failed = write_all(file, bytes, count) != 0;
+  bool failed = write_all(file, content->bytes, content->count) != 0;
   if (!failed) {
     what = "writing through to the disk";
     failed = fsync(file) != 0;
@@ -159,6 +187,10 @@ static int put_into(const struct place *place, const char *path, const void *byt
     what = "closing";
     failed = true;
     number = errno;
+  }
+  if (!failed && judge(place, path, temporary, content, err)) {
+    unlinkat(place->folder, temporary, 0);
+    return err->code;
   }
   if (!failed && renameat(place->folder, temporary, place->folder, place->name)) {
     what = "putting it in place";
@@ -177,11 +209,17 @@ static int put_into(const struct place *place, const char *path, const void *byt
 }
 
 int results_put(const char *path, const void *bytes, size_t count, struct error *err) {
+  return results_put_checked(path, bytes, count, NULL, NULL, err);
+}
+
+int results_put_checked(const char *path, const void *bytes, size_t count, results_check check, void *context,
+                        struct error *err) {
+  const struct content content = {bytes, count, check, context};
   struct place place;
   if (place_open(&place, path, err)) {
     return err->code;
   }
-  int failed = put_into(&place, path, bytes, count, err);
+  int failed = put_into(&place, path, &content, err);
   place_close(&place);
   return failed;
 }

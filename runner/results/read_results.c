@@ -317,6 +317,17 @@ int results_read(const char *path, struct results_read *results, struct error *e
   return result;
 }
 
+int results_recognise(const char *path, bool *ours, struct error *err) {
+  struct hdf5_reports before = hdf5_errors_quiet();
+  struct hdf5_file *file = hdf5_file_open(path, err);
+  char *format = NULL;
+  *ours = file && read_text_attribute(file, "/", "format", &format, err) == 0 && format && !strcmp(format, "pe-run");
+  free(format);
+  hdf5_file_close(file);
+  hdf5_errors_restore(before);
+  return !*ours && err->code == ERROR_MEMORY ? ERROR_MEMORY : 0;
+}
+
 const struct record *results_find(const struct results_file *file, const char *experiment, const char *label) {
   for (size_t e = 0; e < file->n_experiments; e++) {
     const struct results_experiment *in = &file->experiments[e];

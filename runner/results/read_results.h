@@ -23,6 +23,9 @@ struct results_read {
  * their order. One thread at a time. */
 int results_read(const char *path, struct results_read *results, struct error *err);
 
+/* *ours: pe-run wrote `path`, as far as can be told, whether or not all of it is sound. 0 or ERROR_MEMORY. */
+int results_recognise(const char *path, bool *ours, struct error *err);
+
 /* The record /<experiment>/<label>, or NULL. */
 const struct record *results_find(const struct results_file *file, const char *experiment, const char *label);
 

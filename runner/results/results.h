@@ -45,10 +45,20 @@ int results_image(const struct results_file *file, void **bytes, size_t *count, 
  * wherever it goes. 0, ERROR_FILE_WRITE (path and reason; nothing is left behind) or ERROR_MEMORY. */
 int results_write(const char *path, const struct results_file *file, struct error *err);
 
+/* The same, and before the file is put in place it is read again: byte by byte, and by the reader, whole. Also
+ * ERROR_FILE_WRITE where that gives anything else than what was written. */
+int results_write_checked(const char *path, const struct results_file *file, struct error *err);
+
 /* Bytes to a file by write, fsync, rename, fsync of the folder; for every file that pe-run makes. Missing folders are
  * made, a link is followed, and what is there must be a regular file that may be written. 0 or ERROR_FILE_WRITE: then
  * no temporary file is left and an old file is untouched. Callable from several threads. */
 int results_put(const char *path, const void *bytes, size_t count, struct error *err);
+
+/* The same; `check` judges the written file at its temporary path before it is put in place, and stops that with an
+ * error. */
+typedef int (*results_check)(void *context, const char *path, struct error *err);
+int results_put_checked(const char *path, const void *bytes, size_t count, results_check check, void *context,
+                        struct error *err);
 
 /* The checks of results_put before the work is done: makes missing folders, refuses what cannot be written. */
 int results_prepare(const char *path, struct error *err);

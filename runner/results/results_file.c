@@ -3,10 +3,12 @@
 #include "base/version.h"
 #include "results/hdf5_error.h"
 #include "results/hdf5_writer.h"
+#include "results/read_results.h"
 #include "results/record_group.h"
 #include "results/results.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,17 +166,67 @@ int results_image(const struct results_file *file, void **bytes, size_t *count, 
   return failed;
 }
 
+/* The image of the file that is to stand at `path`, so that the reason names it. */
+static int image_for(const char *path, const struct results_file *file, void **bytes, size_t *count,
+                     struct error *err) {
+  int failed = results_image(file, bytes, count, err);
+  if (failed == ERROR_FILE_WRITE) {
+    struct error reason = *err;
+    error_set(err, ERROR_FILE_WRITE, "'%s' cannot be written: %.900s", path, reason.text);
+  }
+  return failed;
+}
+
 int results_write(const char *path, const struct results_file *file, struct error *err) {
   void *bytes = NULL;
   size_t count = 0;
-  if (results_image(file, &bytes, &count, err)) {
-    if (err->code == ERROR_FILE_WRITE) {
-      struct error reason = *err;
-      error_set(err, ERROR_FILE_WRITE, "'%s' cannot be written: %.900s", path, reason.text);
+  int failed = image_for(path, file, &bytes, &count, err);
+  failed = failed ? failed : results_put(path, bytes, count, err);
+  free(bytes);
+  return failed;
+}
+
+struct image {
+  const char *bytes;
+  size_t count;
+};
+
+static int compare_bytes(FILE *file, const struct image *image, const char *path, struct error *err) {
+  char piece[1 << 16];
+  size_t at = 0;
+  for (size_t got = 1; got; at += got) {
+    got = fread(piece, 1, sizeof piece, file);
+    if (got > image->count - at || memcmp(piece, image->bytes + at, got) != 0) {
+      return error_set(err, ERROR_FILE_CONTENT, "%s: holds other bytes than were written", path);
     }
-    return err->code;
   }
-  int failed = results_put(path, bytes, count, err);
+  return at == image->count && !ferror(file)
+             ? 0
+             : error_set(err, ERROR_FILE_READ, "%s: only %zu of %zu bytes can be read", path, at, image->count);
+}
+
+/* results_check: the file holds the image, and the image is a results file. */
+static int check_written(void *context, const char *path, struct error *err) {
+  FILE *file = fopen(path, "rbe");
+  if (!file) {
+    return error_set(err, ERROR_FILE_READ, "%s: %s", path, strerror(errno));
+  }
+  int failed = compare_bytes(file, context, path, err);
+  fclose(file);
+  struct results_read results;
+  failed = failed ? failed : results_read(path, &results, err);
+  if (!failed) {
+    results_read_free(&results);
+  }
+  return failed;
+}
+
+int results_write_checked(const char *path, const struct results_file *file, struct error *err) {
+  void *bytes = NULL;
+  size_t count = 0;
+  int failed = image_for(path, file, &bytes, &count, err);
+  struct image image = {bytes, count};
+  failed = failed ? failed : results_put_checked(path, bytes, count, check_written, &image, err);
   free(bytes);
   return failed;
 }

@@ -319,7 +319,7 @@ static void check_attributes(const struct model *model) {
 
 static struct host *open_host(void) {
   static const char *const directories[] = {TEST_PLUGIN_DIR};
-  struct host_options options = {directories, 1, true};
+  struct host_options options = {.directories = directories, .n_directories = 1, .trust_directories = true};
   struct host *host = NULL;
   struct error err = {0};
   if (host_open(&options, &host, &err)) {

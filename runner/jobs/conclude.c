@@ -1,79 +1,10 @@
-#include "jobs/run.h"
+#include "jobs/conclude.h"
 
 #include "base/memory.h"
 #include "jobs/expect.h"
 #include "jobs/stack.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-struct job_progress {
-  struct progress *progress;
-  size_t job;
-};
-
-static void tell_progress(void *opaque, double done) {
-  struct job_progress *context = opaque;
-  progress_job(context->progress, context->job, done);
-}
-
-static int run_one(const struct plan *plan, const struct run_setting *setting, struct pool *pool,
-                   const struct model *model, size_t i, struct run *run, struct error *err) {
-  struct job_progress progress = {setting->progress, i};
-  struct job_setting job_setting = {
-      .plan = plan,
-      .host = setting->host,
-      .pool = pool,
-      .reference = setting->reference,
-      .messages = setting->messages,
-      .progress = setting->progress ? tell_progress : NULL,
-      .progress_context = &progress,
-  };
-  char *id = plan_job_id(plan, &plan->jobs[i], err);
-  if (!id) {
-    return err->code;
-  }
-  if (setting->progress) {
-    progress_start(setting->progress, i, id);
-  }
-  int status = job_run(&job_setting, &plan->jobs[i], model, &run->records[i], err);
-  if (!status && setting->progress) {
-    progress_end(setting->progress, i, id, &run->records[i]);
-  }
-  run->n_failed += run->records[i].status == RECORD_FAILED;
-  free(id);
-  return status;
-}
-
-int run_jobs(const struct plan *plan, const struct run_setting *setting, struct run *run, struct error *err) {
-  *run = (struct run){0};
-  run->records = memory_new(plan->n_jobs, sizeof *run->records, "records", err);
-  struct pool *pool = run->records ? pool_new(setting->threads, err) : NULL;
-  if (!pool) {
-    free(run->records);
-    run->records = NULL;
-    return err->code;
-  }
-  struct model *model = NULL;
-  uint64_t model_seed = 0;
-  int status = 0;
-  for (size_t i = 0; !status && i < plan->n_jobs; i++) {
-    bool needs_model = !plan->experiments[plan->jobs[i].experiment].info->trains;
-    if (needs_model && (!model || model_seed != plan->jobs[i].seed)) {
-      model_close(model);
-      model_seed = plan->jobs[i].seed;
-      model = model_open(plan->model, model_seed, err);
-      status = model ? 0 : (int)err->code;
-    }
-    if (!status) {
-      status = run_one(plan, setting, pool, model, i, run, err);
-    }
-  }
-  model_close(model);
-  pool_free(pool);
-  return status;
-}
 
 /* Records of one experiment and scheme over its seeds, in the plan's order, become one. */
 static int stack_seeds(const struct plan *plan, const struct run *run, size_t experiment, size_t scheme,

@@ -1,4 +1,4 @@
-#include "commands/provenance.h"
+#include "jobs/provenance.h"
 
 #include "attention/attention.h"
 #include "base/memory.h"
@@ -59,7 +59,7 @@ static char *dump(json_t *json, struct error *err) {
   return text;
 }
 
-static char *environment_json(struct error *err) {
+char *provenance_environment(struct error *err) {
   unsigned major;
   unsigned minor;
   unsigned release;
@@ -74,16 +74,14 @@ static char *environment_json(struct error *err) {
               err);
 }
 
-static char *plugins_json(const struct plan *plan, struct host *host, struct error *err) {
+static char *plugins_json(const struct plan *plan, struct error *err) {
   json_t *list = json_array();
   for (size_t i = 0; list && i < plan->n_schemes; i++) {
     const struct scheme_info *info = plan->schemes[i].info;
-    struct error ignored = {0};
-    const struct scheme *scheme = host_find(host, info->id, plan->schemes[i].plugin, &ignored);
-    json_t *item = json_pack("{s:s, s:s, s:i, s:s, s:s, s:s, s:b}", "label", plan->schemes[i].label, "scheme", info->id,
-                             "scheme_version", (int)info->version, "plugin", info->plugin_name, "plugin_version",
-                             info->plugin_version, "sha256", info->sha256, "changed_floating_point_state",
-                             scheme && scheme->changed_fp_state);
+    json_t *item =
+        json_pack("{s:s, s:s, s:i, s:s, s:s, s:s, s:b}", "label", plan->schemes[i].label, "scheme", info->id,
+                  "scheme_version", (int)info->version, "plugin", info->plugin_name, "plugin_version",
+                  info->plugin_version, "sha256", info->sha256, "changed_floating_point_state", info->changed_fp_state);
     if (!item || json_array_append_new(list, item)) {
       json_decref(list);
       list = NULL;
@@ -92,7 +90,7 @@ static char *plugins_json(const struct plan *plan, struct host *host, struct err
   return dump(list, err);
 }
 
-int provenance_collect(const struct plan *plan, struct host *host, struct provenance *out, struct error *err) {
+int provenance_collect(const struct plan *plan, const char *environment, struct provenance *out, struct error *err) {
   static const struct {
     const char *name;
     bool json;
@@ -100,8 +98,8 @@ int provenance_collect(const struct plan *plan, struct host *host, struct proven
   *out = (struct provenance){0};
   out->owned[0] = config_without_output(plan->config_text, err);
   out->owned[1] = out->owned[0] ? plan_print(plan, false, err) : NULL;
-  out->owned[2] = out->owned[1] ? environment_json(err) : NULL;
-  out->owned[3] = out->owned[2] ? plugins_json(plan, host, err) : NULL;
+  out->owned[2] = out->owned[1] ? memory_copy_text(environment, err) : NULL;
+  out->owned[3] = out->owned[2] ? plugins_json(plan, err) : NULL;
   if (!out->owned[3]) {
     provenance_free(out);
     return err->code;

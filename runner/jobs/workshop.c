@@ -1,0 +1,224 @@
+#include "jobs/workshop.h"
+
+#include "base/memory.h"
+#include "jobs/habitat.h"
+#include "jobs/job_key.h"
+#include "jobs/part.h"
+#include "jobs/provenance.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+struct workshop {
+  struct workshop_setting setting;
+  struct pool *pool;
+  struct model *model; /* of the last job */
+  uint64_t seed;
+  char *environment;
+  struct habitat habitat;
+};
+
+/* Left behind by one job after the other, this much memory is a leak. */
+static const size_t MOST_LEFT = (size_t)256 << 20;
+
+int workshop_open(const struct workshop_setting *setting, struct workshop **out, struct error *err) {
+  struct workshop *workshop = memory_new(1, sizeof *workshop, "jobs", err);
+  if (!workshop) {
+    return err->code;
+  }
+  workshop->setting = *setting;
+  workshop->pool = pool_new(setting->threads, err);
+  if (!workshop->pool || habitat_take(&workshop->habitat, err)) {
+    workshop_close(workshop);
+    return err->code;
+  }
+  *out = workshop;
+  return 0;
+}
+
+void workshop_close(struct workshop *workshop) {
+  if (workshop) {
+    model_close(workshop->model);
+    pool_free(workshop->pool);
+    habitat_free(&workshop->habitat);
+    free(workshop->environment);
+    free(workshop);
+  }
+}
+
+const char *workshop_environment(struct workshop *workshop, struct error *err) {
+  if (!workshop->environment) {
+    workshop->environment = provenance_environment(err);
+  }
+  return workshop->environment;
+}
+
+/* The model of a seed; several jobs after each other have the same one. */
+static int open_model(struct workshop *workshop, uint64_t seed, struct error *err) {
+  if (workshop->model && workshop->seed == seed) {
+    return 0;
+  }
+  model_close(workshop->model);
+  workshop->model = model_open(workshop->setting.plan->model, seed, err);
+  workshop->seed = seed;
+  return workshop->model ? 0 : (int)err->code;
+}
+
+/* Digest of the plugin with a scheme that is named by its id alone; lives as long as the host. */
+static int digest_of(struct workshop *workshop, const char *id, const char **digest, struct error *err) {
+  const struct scheme *scheme = host_find(workshop->setting.host, id, NULL, err);
+  *digest = scheme ? scheme->info.sha256 : "";
+  return scheme ? 0 : (int)err->code;
+}
+
+int workshop_keys(struct workshop *workshop, char (*keys)[HASH_TEXT], struct error *err) {
+  const struct plan *plan = workshop->setting.plan;
+  struct job_key_setting setting = {.reference = workshop->setting.reference, .trained = ""};
+  bool needs_model = false;
+  for (size_t i = 0; i < plan->n_experiments; i++) {
+    needs_model = needs_model || !plan->experiments[i].info->trains;
+  }
+  int status = needs_model ? open_model(workshop, plan->seed, err) : 0;
+  const char *trained = !status && needs_model ? workshop->model->trained.scheme : NULL;
+  const char **others = memory_new(plan->n_schemes, sizeof *others, "schemes", err);
+  status = status ? status : others ? 0 : (int)err->code;
+  if (!status && trained && *trained) {
+    status = digest_of(workshop, trained, &setting.trained, err);
+  }
+  for (size_t i = 0; !status && i < plan->n_schemes; i++) {
+    if (plan->schemes[i].other_scheme) {
+      status = digest_of(workshop, plan->schemes[i].other_scheme, &others[i], err);
+    }
+  }
+  setting.others = others;
+  status = status ? status : job_keys(plan, &setting, keys, err);
+  free(others);
+  return status;
+}
+
+/* From here on the process may take `memory` bytes more than it has. A limit on addresses sees every kind of memory;
+ * sanitizers, which reserve terabytes, go without. */
+static void limit_memory(size_t memory, unsigned threads) {
+  enum { SLACK = 1 << 26 }; /* of addresses that each thread's heap reserves and does not use */
+  if (!memory || SANITIZED) {
+    return;
+  }
+  unsigned long pages = 0;
+  FILE *file = fopen("/proc/self/statm", "re");
+  bool known = file && fscanf(file, "%lu", &pages) == 1;
+  if (file) {
+    fclose(file);
+  }
+  struct rlimit limit;
+  if (known && !getrlimit(RLIMIT_AS, &limit)) {
+    rlim_t wanted = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + memory + (rlim_t)SLACK * threads;
+    limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || wanted < limit.rlim_max ? wanted : limit.rlim_max;
+    setrlimit(RLIMIT_AS, &limit);
+  }
+}
+
+static void lift_limit(size_t memory) {
+  struct rlimit limit;
+  if (memory && !SANITIZED && !getrlimit(RLIMIT_AS, &limit)) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_AS, &limit);
+  }
+}
+
+/* Whether a sound part is there: what it says goes to *outcome. A part that is not sound is noted. */
+static bool take_part(struct workshop *workshop, const char *key, const struct job_report *report,
+                      struct job_outcome *outcome) {
+  struct error err;
+  struct record record;
+  char *path = part_path(workshop->setting.parts, key, &err);
+  bool there = path && access(path, F_OK) == 0;
+  free(path);
+  if (!there) {
+    return false;
+  }
+  if (part_read(workshop->setting.parts, key, &record, NULL, &err)) {
+    char note[sizeof err.text + 80];
+    snprintf(note, sizeof note, "%s: this job is computed again", err.text);
+    if (report->note) {
+      report->note(report->context, note);
+    }
+    return false;
+  }
+  bool finished = record.status == RECORD_MEASURED || record.status == RECORD_UNDEFINED;
+  if (finished) {
+    *outcome = (struct job_outcome){.kept = true, .status = record.status, .error = record.error};
+  }
+  record_free(&record);
+  return finished;
+}
+
+/* Whether the job left the process as it was; what it changed is put back and noted. */
+static bool leaves_no_trace(const struct workshop *workshop, const struct record *record, size_t before,
+                            const struct job_report *report) {
+  const char *changed = habitat_restore(&workshop->habitat);
+  char note[3 * RECORD_NAME + 80];
+  if (changed && report->note) {
+    snprintf(note, sizeof note, "%s/%s: the plugin changed %s of the process; put back", record->experiment,
+             record->label, changed);
+    report->note(report->context, note);
+  }
+  size_t after = habitat_resident();
+  return !changed && after < before + MOST_LEFT;
+}
+
+static int compute(struct workshop *workshop, size_t index, const char *key, const struct job_report *report,
+                   struct job_outcome *outcome, struct error *err) {
+  const struct workshop_setting *setting = &workshop->setting;
+  char state_path[PATH_MAX];
+  snprintf(state_path, sizeof state_path, "%s/%s.state", setting->parts, key);
+  const struct job_setting job = {.plan = setting->plan,
+                                  .host = setting->host,
+                                  .pool = workshop->pool,
+                                  .reference = setting->reference,
+                                  .state_path = state_path,
+                                  .messages = {report->note, report->context},
+                                  .progress = report->progress,
+                                  .progress_context = report->context};
+  struct record record = {0};
+  size_t before = habitat_resident();
+  limit_memory(setting->memory, setting->threads);
+  int status = job_run(&job, &setting->plan->jobs[index], workshop->model, &record, err);
+  lift_limit(setting->memory);
+  bool spent = !leaves_no_trace(workshop, &record, before, report);
+  const char *environment = status ? NULL : workshop_environment(workshop, err);
+  status = status ? status : (environment ? 0 : (int)err->code);
+  status = status ? status : part_write(setting->parts, key, &record, environment, err);
+  *outcome = (struct job_outcome){.status = record.status, .error = record.error, .spent = spent};
+  record_free(&record);
+  return status;
+}
+
+int workshop_job(struct workshop *workshop, size_t index, const char *key, enum job_wish wish,
+                 const struct job_report *report, struct job_outcome *outcome, struct error *err) {
+  *outcome = (struct job_outcome){.status = RECORD_NOT_RUN};
+  if ((wish != JOB_ANEW && take_part(workshop, key, report, outcome)) || wish == JOB_ONLY_IF_KEPT) {
+    return 0;
+  }
+  if (report->started) {
+    report->started(report->context);
+  }
+  const struct plan *plan = workshop->setting.plan;
+  bool trains = plan->experiments[plan->jobs[index].experiment].info->trains;
+  int status = trains ? 0 : open_model(workshop, plan->jobs[index].seed, err);
+  return status ? status : compute(workshop, index, key, report, outcome, err);
+}
