@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# check-configs.sh BUILD: runs every config of configs/ with 2 threads and with 1, to two paths, and compares the bytes.
+# check-configs.sh BUILD: runs every config of configs/ with two workers of one thread each, and with one worker of one
+# thread, to two paths, and compares the bytes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:?usage: check-configs.sh BUILD}
@@ -11,8 +12,8 @@ for config in configs/*.yaml; do
   name=$(basename "$config" .yaml)
   # Minutes of training on a text that is not in the tree; length_generalization_quick.yaml stands for it.
   [ "$name" = length_generalization ] && continue
-  if "$build/pe-run" "$config" "output=$folder/$name-2.h5" --threads 2 --quiet >"$folder/$name.txt" 2>&1 &&
-    "$build/pe-run" "$config" "output=$folder/again/$name-1.h5" --threads 1 --quiet >/dev/null 2>&1 &&
+  if "$build/pe-run" "$config" "output=$folder/$name-2.h5" -j 2 --threads 2 --quiet >"$folder/$name.txt" 2>&1 &&
+    "$build/pe-run" "$config" "output=$folder/again/$name-1.h5" -j 1 --threads 1 --quiet >/dev/null 2>&1 &&
     cmp "$folder/$name-2.h5" "$folder/again/$name-1.h5"; then
     passed=$((passed + 1))
   else
