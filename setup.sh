@@ -12,17 +12,19 @@ cd "$(dirname "$0")"
 packages=(build-essential cmake ninja-build pkg-config libyaml-dev libhdf5-dev libopenblas-dev libxsmm-dev libcmocka-dev
   libjansson-dev libsmartcols-dev libssl-dev librandom123-dev gnuplot-nox)
 viewers=(python3-h5py python3-xarray python3-h5netcdf python3-netcdf4 netcdf-bin hdf5-tools python3-silx octave
-  octave-netcdf)
+  octave-netcdf chromium)
+command -v npm >/dev/null || viewers+=(nodejs npm)
 clang=(clang clang-format libclang-rt-14-dev)
 # For the example plugin in Rust.
 rust=(rustc)
 
 text=no
+h5web=no
 for argument in "$@"; do
   case "$argument" in
     --text) text=yes ;;
-    --viewers) packages+=("${viewers[@]}") ;;
-    --ci) packages+=("${viewers[@]}" "${clang[@]}" "${rust[@]}") ;;
+    --viewers) packages+=("${viewers[@]}") h5web=yes ;;
+    --ci) packages+=("${viewers[@]}" "${clang[@]}" "${rust[@]}") h5web=yes ;;
     *) echo "setup.sh: unknown option '$argument' (allowed: --viewers, --text, --ci)" >&2; exit 2 ;;
   esac
 done
@@ -62,3 +64,4 @@ if [ ! -f build/build.ninja ]; then
   rm -f build-configure.log
 fi
 cmake --build build -- --quiet
+[ "$h5web" = no ] || tests/viewers/make_h5web.sh build/h5web

@@ -1,11 +1,16 @@
-"""check_viewers.py FILE...: open results files in h5py, xarray (both engines), ncdump, h5dump, h5ls, silx and Octave.
+"""check_viewers.py FILE...: open results files in h5py, xarray (both engines), ncdump, h5dump, h5ls, silx, Octave and H5Web.
+
+H5Web needs a folder made by tests/viewers/make_h5web.sh, named in the environment variable H5WEB.
 
 Each tool must see every group and every named dimension, without a complaint. Exit status 77 where h5py or xarray is
 not installed; the other tools are left out one by one, and said so.
 """
+import json
+import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import warnings
 
 try:
@@ -81,8 +86,8 @@ def check_xarray(path, layout, engine):
             assert value.dtype.kind in "UO"
 
 
-def run(*command):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+def run(*command, seconds=240):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
     assert done.returncode == 0, f"{' '.join(command)}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr
 
@@ -123,12 +128,50 @@ def check_octave(path, layout):
     with h5py.File(path) as file:
         for name, variables in layout.items():
             experiment, scheme = name.split("/")
-            for key in variables:
-                fastest = (1,) + file[name][key].shape
-                lines.append(f"assert(isnumeric(all.{experiment}.{scheme}.{key}));")
-                lines.append(f"x = ncread('{path}', '/{name}/{key}');")
-                lines.append(f"assert(numel(x) == {file[name][key].size} && size(x, 1) == {fastest[-1]});")
+            lines += [f"assert(isnumeric(all.{experiment}.{scheme}.{key}));" for key in variables]
+            # Each call of ncread goes through the whole file: one per group.
+            signal = file[name].attrs["signal"]
+            shape = (1,) + file[name][signal].shape
+            lines.append(f"x = ncread('{path}', '/{name}/{signal}');")
+            lines.append(f"assert(numel(x) == {file[name][signal].size} && size(x, 1) == {shape[-1]});")
     run("octave-cli", "--norc", "--eval", "\n".join(lines))
+
+
+def label_of(dataset):
+    """As H5Web writes it beside an axis."""
+    return dataset.attrs["long_name"]
+
+
+def view(group, path):
+    """What H5Web must show when `path` is selected, which leads to the plot of `group`."""
+    signal = group[group.attrs["signal"]]
+    names = dimensions(signal)
+    if signal.ndim == 0:
+        return {"path": path, "shows": []}
+    kind = "NX Heatmap" if signal.ndim > 1 else "NX Line"
+    return {"path": path, "shows": [kind] + [label_of(group[name]) for name in names[-2:]]}
+
+
+def check_h5web(path, layout):
+    """The root and every experiment plot at once; one record of each kind of heat map has its axes labelled."""
+    with h5py.File(path) as file:
+        first = file[file.attrs["default"]]
+        views = [view(first[first.attrs["default"]], "/")]
+        kinds = set()
+        for name in layout:
+            kind = (name.split("/")[0], file[name].attrs["signal"])
+            if file[name][kind[1]].ndim > 1 and kind not in kinds:
+                kinds.add(kind)
+                views.append(view(file[name], "/" + name))
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as list_of_views:
+        json.dump(views, list_of_views)
+        list_of_views.flush()
+        run("node", os.path.join(os.environ["H5WEB"], "check_h5web.mjs"), path, list_of_views.name, seconds=900)
+
+
+def h5web_is_there():
+    there = os.path.exists(os.path.join(os.environ.get("H5WEB", ""), "dist", "page.js"))
+    return there and shutil.which("node") and shutil.which("chromium")
 
 
 def main():
@@ -137,6 +180,7 @@ def main():
         ("h5dump", shutil.which("h5dump"), check_h5dump),
         ("silx", True, check_silx),
         ("octave", shutil.which("octave-cli"), check_octave),
+        ("H5Web", h5web_is_there(), check_h5web),
     ]
     for path in sys.argv[1:]:
         layout = check_h5py(path)
