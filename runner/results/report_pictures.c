@@ -9,9 +9,13 @@
 
 enum { WIDE = 760, NARROW = 370 };
 
-const struct picture *const picture_list[] = {
-    &picture_beyond, &picture_to_trained, &picture_moved,  &picture_permutations,
-    &picture_shift,  &picture_weights,    &picture_logits, NULL};
+const struct picture *const picture_list[] = {&picture_encoding, &picture_beyond,       &picture_to_trained,
+                                              &picture_moved,    &picture_permutations, &picture_shift,
+                                              &picture_weights,  &picture_logits,       NULL};
+
+int picture_width(bool narrow) {
+  return narrow ? NARROW : WIDE;
+}
 
 void picture_file_name(const struct picture *picture, const struct picture_source *source, char *out, size_t size) {
   char label[RECORD_NAME];
@@ -36,7 +40,7 @@ char *picture_make(const struct picture *picture, const struct picture_source *s
   picture_file_name(picture, source, name, sizeof name);
   struct canvas canvas = {.kind = kind,
                           .name = name,
-                          .width = narrow ? NARROW : WIDE,
+                          .width = picture_width(narrow),
                           .height = picture->height(source, narrow),
                           .narrow = narrow};
   struct text script = {0};

@@ -27,6 +27,7 @@ struct picture {
 /* All pictures, ended by one without a name. */
 extern const struct picture *const picture_list[];
 
+extern const struct picture picture_encoding;
 extern const struct picture picture_beyond, picture_to_trained, picture_moved;
 extern const struct picture picture_permutations;
 extern const struct picture picture_shift;
@@ -36,6 +37,9 @@ extern const struct picture picture_weights, picture_logits;
  * is missing or fails) or ERROR_MEMORY. */
 char *picture_make(const struct picture *picture, const struct picture_source *source, enum canvas_kind kind,
                    bool narrow, size_t *count, struct error *err);
+
+/* Width of a canvas in pixels. */
+int picture_width(bool narrow);
 
 /* "extrapolation_beyond": the picture's name in the file system and in the page; letters, digits, underscores. */
 void picture_file_name(const struct picture *picture, const struct picture_source *source, char *out, size_t size);
