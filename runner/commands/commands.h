@@ -25,6 +25,7 @@ int command_diff(int argc, char **argv);
 int command_apply(int argc, char **argv);
 int command_compare(int argc, char **argv);
 int command_new(int argc, char **argv);
+int command_schema(int argc, char **argv);
 int command_check(int argc, char **argv);
 int command_vectors(int argc, char **argv);
 int command_report(int argc, char **argv);

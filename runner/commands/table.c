@@ -14,5 +14,6 @@ const struct command command_table[] = {
     {"show", "show what is in a results file: its tree, a tensor, a curve", command_show},
     {"report", "make one HTML page of a results file, with pictures", command_report},
     {"diff", "compare two results files number by number", command_diff},
+    {"schema", "print the JSON Schema of configs, for editors and validators", command_schema},
     {0},
 };
