@@ -3,20 +3,27 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { ALIGNMENT = 64 };
+/* Blocks from half a huge page on are made of huge ones, where the system has them: attention walks through many rows
+ * of scores at once, and a tenth of its time went into finding small pages. */
+enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
 
 void *memory_new(size_t count, size_t size, const char *what, struct error *err) {
   size_t bytes;
-  if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - ALIGNMENT) {
+  if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - HUGE_PAGE) {
     error_set(err, ERROR_MEMORY, "%s: %zu elements of %zu bytes do not fit into memory", what, count, size);
     return NULL;
   }
-  size_t rounded = bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
-  void *memory = aligned_alloc(ALIGNMENT, rounded);
+  size_t unit = bytes >= HUGE_PAGE / 2 ? HUGE_PAGE : ALIGNMENT;
+  size_t rounded = bytes ? (bytes + unit - 1) / unit * unit : ALIGNMENT;
+  void *memory = aligned_alloc(unit, rounded);
   if (!memory) {
     error_set(err, ERROR_MEMORY, "%s: %zu bytes of memory are not to be had", what, bytes);
     return NULL;
+  }
+  if (unit == HUGE_PAGE) {
+    (void)madvise(memory, rounded, MADV_HUGEPAGE); /* a wish: without it the pages are small */
   }
   memset(memory, 0, rounded);
   return memory;
