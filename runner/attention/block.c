@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert((int)PRODUCT_PANEL == (int)ROWS_TILE, "a column tile is a panel of keys");
+_Static_assert((int)ROWS_TILE % (int)PRODUCT_PANEL == 0, "a column tile is made of whole panels of keys");
 
 static size_t smaller(size_t a, size_t b) {
   return a < b ? a : b;
@@ -44,7 +44,7 @@ int block_space_init(struct block_space *space, const struct attention_input *in
   /* An odd number of cache lines, so that the rows do not all fall on the same sets of a cache. */
   size_t lines = (rounded_up(input->nk, ROWS_VECTOR) + ROWS_MARGIN) / ROWS_VECTOR;
   space->e_stride = (lines | 1) * ROWS_VECTOR;
-  space->ref_stride = product_panels(input->nk) + 1;
+  space->ref_stride = input->nk / ROWS_TILE + 2;
   space->memory = memory_new_3d(block_rows + 1, space->e_stride, 1, sizeof(float), what, err);
   space->ref = memory_new_3d(block_rows, space->ref_stride, 1, sizeof(float), what, err);
   space->e = space->memory ? space->memory + ROWS_MARGIN : NULL;
@@ -130,18 +130,13 @@ static void keep_logits(const struct block *block, const struct tile *tile, cons
   }
 }
 
-/* Scores are made where e belongs, so that they touch the cache once; not where they are to be kept. */
-static bool scores_become_e(const struct block *block, const struct block_space *space) {
-  return space->e && !block->output->logits;
-}
-
 /* The tile's keys join the rows. `next_panel` is the one that comes after this, or NULL. */
 static int add_tile(const struct block *block, const struct block_space *space, const struct tile *tile,
                     const struct product *product, const float *next_panel, struct error *err) {
   const struct attention_input *in = block->input;
   float *e = space->e ? space->e + tile->r * space->e_stride + tile->column : NULL;
-  float *s = scores_become_e(block, space) ? e : space->tile;
-  size_t row = block->row + tile->r, stride = product->c_stride;
+  float *s = space->tile;
+  size_t row = block->row + tile->r, stride = ROWS_TILE;
   product_run(product, block->panels + tile->column / PRODUCT_PANEL * product_panel_size(in->width),
               space->q + tile->r * in->width, s);
   if (in->bias) {
@@ -185,29 +180,29 @@ static size_t filled_columns(const struct block *block, size_t r) {
   return rounded_up(seen_by(block, last), ROWS_VECTOR);
 }
 
-/* The i-th panel to be visited: first the one where the block itself stands, since a bias that falls with distance has
- * its largest values there; then the others, in every other block from the last one to the first, so that it begins
- * with those that the cache still holds from the block before. */
-static size_t panel_in_order(const struct block *block, size_t n_panels, size_t i) {
+/* The i-th tile of columns to be visited: first the one where the block itself stands, since a bias that falls with
+ * distance has its largest values there; then the others, in every other block from the last one to the first, so that
+ * it begins with those that the cache still holds from the block before. */
+static size_t tile_in_order(const struct block *block, size_t n_tiles, size_t i) {
   ptrdiff_t diagonal = diagonal_of(block);
-  size_t own = diagonal > 0 ? smaller((size_t)diagonal / PRODUCT_PANEL, n_panels - 1) : 0;
+  size_t own = diagonal > 0 ? smaller((size_t)diagonal / ROWS_TILE, n_tiles - 1) : 0;
   if (i == 0) {
     return own;
   }
-  size_t other = block->backwards ? n_panels - 1 - i : i - 1; /* of those without `own` */
+  size_t other = block->backwards ? n_tiles - 1 - i : i - 1; /* of those without `own` */
   return other < own ? other : other + 1;
 }
 
-/* All tiles: panel by panel, and each panel strip by strip. */
+/* All tiles: by columns, and strip by strip in the same columns. */
 static int add_tiles(const struct block *block, const struct block_space *space, struct error *err) {
-  size_t width = block->input->width, c_stride = scores_become_e(block, space) ? space->e_stride : ROWS_TILE;
+  size_t width = block->input->width;
   struct product product = {.n_keys = 0};
-  size_t n_panels = product_panels(block->n_columns);
-  for (size_t i = 0; i < n_panels; i++) {
-    size_t column = panel_in_order(block, n_panels, i) * PRODUCT_PANEL;
+  size_t n_tiles = (block->n_columns + ROWS_TILE - 1) / ROWS_TILE;
+  for (size_t i = 0; i < n_tiles; i++) {
+    size_t column = tile_in_order(block, n_tiles, i) * ROWS_TILE;
     const float *next_panel = NULL;
-    if (i + 1 < n_panels) {
-      next_panel = block->panels + panel_in_order(block, n_panels, i + 1) * product_panel_size(width);
+    if (i + 1 < n_tiles) {
+      next_panel = block->panels + tile_in_order(block, n_tiles, i + 1) * ROWS_TILE * width;
     }
     for (size_t r = 0; r < block->n_rows; r += BLOCK_STRIP) {
       size_t n_filled = filled_columns(block, r);
@@ -219,7 +214,7 @@ static int add_tiles(const struct block *block, const struct block_space *space,
                           .column = column,
                           .n = smaller(ROWS_TILE, n_filled - column)};
       if (tile.n_rows != product.n_rows || tile.n != product.n_keys) {
-        product = product_of_shape(width, tile.n_rows, tile.n, c_stride);
+        product = product_of_shape(width, tile.n_rows, tile.n, ROWS_TILE);
       }
       int status = add_tile(block, space, &tile, &product, next_panel, err);
       if (status) {

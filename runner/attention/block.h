@@ -13,7 +13,7 @@ enum { BLOCK_STRIP = 32 };
 /* Memory lent to one thread; grows with the number of keys alone. */
 struct block_space {
   float *q;    /* [block rows][width], scaled */
-  float *tile; /* [BLOCK_STRIP][ROWS_TILE], scores of a column tile, unless they are made where e belongs */
+  float *tile; /* [BLOCK_STRIP][ROWS_TILE], scores of a column tile, which stay in the first cache */
   struct rows_state rows;
   float *weight; /* [block rows], 1 / sum of e; 0 for empty rows */
   float *memory; /* of e, with margins */

@@ -20,7 +20,7 @@ static const size_t group_bytes = (size_t)8 << 20;
 static const size_t short_head = 1024;
 
 /* Below so many multiplications, waking threads takes longer than the work. */
-static const double threads_from = 2e6;
+static const double threads_from = 4e6;
 
 enum { PANELS_PER_UNIT = 8 };
 

@@ -7,27 +7,45 @@
 #include <libxsmm.h>
 #endif
 
-struct product product_of_shape(size_t width, size_t n_rows, size_t n_keys, size_t c_stride) {
-  struct product product = {.width = width, .n_rows = n_rows, .n_keys = n_keys, .c_stride = c_stride};
+static product_kernel kernel_of_shape(size_t width, size_t n_rows, size_t n_keys, size_t c_stride) {
 #ifdef PE_HAVE_LIBXSMM
   /* In the library's columns: c [n_keys x n_rows] = panel [n_keys x width] * q [width x n_rows]. */
   libxsmm_blasint m = (libxsmm_blasint)n_keys, n = (libxsmm_blasint)n_rows, k = (libxsmm_blasint)width;
   libxsmm_blasint ld_panel = PRODUCT_PANEL, ld_c = (libxsmm_blasint)c_stride;
   float alpha = 1.0f, beta = 0.0f;
   int flags = LIBXSMM_GEMM_FLAG_NONE, prefetch = LIBXSMM_GEMM_PREFETCH_NONE;
-  product.kernel = libxsmm_smmdispatch(m, n, k, &ld_panel, &k, &ld_c, &alpha, &beta, &flags, &prefetch);
+  return libxsmm_smmdispatch(m, n, k, &ld_panel, &k, &ld_c, &alpha, &beta, &flags, &prefetch);
+#else
+  (void)width, (void)n_rows, (void)n_keys, (void)c_stride;
+  return NULL;
 #endif
+}
+
+struct product product_of_shape(size_t width, size_t n_rows, size_t n_keys, size_t c_stride) {
+  struct product product = {.width = width, .n_rows = n_rows, .n_keys = n_keys, .c_stride = c_stride};
+  if (n_keys >= PRODUCT_PANEL) {
+    product.whole = kernel_of_shape(width, n_rows, PRODUCT_PANEL, c_stride);
+  }
+  if (n_keys % PRODUCT_PANEL > 0) {
+    product.rest = kernel_of_shape(width, n_rows, n_keys % PRODUCT_PANEL, c_stride);
+  }
   return product;
 }
 
-void product_run(const struct product *product, const float *panel, const float *q, float *c) {
-  if (product->kernel) {
-    product->kernel(panel, q, c);
-    return;
+void product_run(const struct product *product, const float *panels, const float *q, float *c) {
+  int n_rows = (int)product->n_rows, width = (int)product->width;
+  for (size_t key = 0; key < product->n_keys; key += PRODUCT_PANEL) {
+    size_t left = product->n_keys - key;
+    const float *panel = panels + key * product->width;
+    product_kernel kernel = left < PRODUCT_PANEL ? product->rest : product->whole;
+    if (kernel) {
+      kernel(panel, q, c + key);
+    } else {
+      int n_keys = (int)(left < PRODUCT_PANEL ? left : PRODUCT_PANEL);
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n_rows, n_keys, width, 1.0f, q, width, panel,
+                  PRODUCT_PANEL, 0.0f, c + key, (int)product->c_stride);
+    }
   }
-  int n_rows = (int)product->n_rows, n_keys = (int)product->n_keys, width = (int)product->width;
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n_rows, n_keys, width, 1.0f, q, width, panel, PRODUCT_PANEL,
-              0.0f, c, (int)product->c_stride);
 }
 
 size_t product_panels(size_t n_keys) {
@@ -49,7 +67,7 @@ void product_pack(const float *k, size_t n_keys, size_t width, float *panel) {
 
 const char *product_library(void) {
 #ifdef PE_HAVE_LIBXSMM
-  return product_of_shape(16, 16, 16, 16).kernel ? "libxsmm" : "openblas";
+  return kernel_of_shape(16, 16, 16, 16) ? "libxsmm" : "openblas";
 #else
   return "openblas";
 #endif

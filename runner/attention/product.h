@@ -11,20 +11,22 @@
 
 #include <stddef.h>
 
-enum { PRODUCT_PANEL = 128 };
+enum { PRODUCT_PANEL = 64 };
 
-/* The kernel of one shape: n_rows queries, the first n_keys keys of a panel. */
+/* The library's own type; what follows c only matters to kernels that prefetch. NULL: CBLAS. */
+typedef void (*product_kernel)(const float *panel, const float *q, float *c, ...);
+
+/* The kernels of one shape: n_rows queries, n_keys keys of panels that follow each other. */
 struct product {
   size_t width, n_rows, n_keys, c_stride;
-  /* NULL: CBLAS. The library's own type; what follows c only matters to kernels that prefetch. */
-  void (*kernel)(const float *panel, const float *q, float *c, ...);
+  product_kernel whole, rest; /* of whole panels; of what is left in the last one */
 };
 
 /* A few look-ups; making a kernel for a shape that is new takes 0.1 ms. n_keys: a multiple of 16. [any] */
 struct product product_of_shape(size_t width, size_t n_rows, size_t n_keys, size_t c_stride);
 
 /* q [n_rows][width], c [n_rows][c_stride] of which n_keys columns are written. [any] */
-void product_run(const struct product *product, const float *panel, const float *q, float *c);
+void product_run(const struct product *product, const float *panels, const float *q, float *c);
 
 /* Panels for n_keys keys, and floats of one. */
 size_t product_panels(size_t n_keys);
