@@ -5,7 +5,8 @@
 #   ./setup.sh            what building and testing need
 #   ./setup.sh --viewers  also the programs that the test group `viewers` opens results with
 #   ./setup.sh --text     also data/opticks.txt, English prose in the public domain to train on
-#   ./setup.sh --ci       also those, clang with its tools and run-time libraries, and rustc for the example in Rust
+#   ./setup.sh --ci       also those, clang with its tools and run-time libraries, rustc for the example in Rust, shells
+#                         and readers of man pages
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -15,8 +16,8 @@ viewers=(python3-h5py python3-xarray python3-h5netcdf python3-netcdf4 netcdf-bin
   octave-netcdf chromium)
 command -v npm >/dev/null || viewers+=(nodejs npm)
 clang=(clang clang-format libclang-rt-14-dev)
-# For the example plugin in Rust.
-rust=(rustc)
+# For the example plugin in Rust; shells and readers whose completion and pages are tested.
+others=(rustc zsh fish mandoc groff)
 
 text=no
 h5web=no
@@ -24,7 +25,7 @@ for argument in "$@"; do
   case "$argument" in
     --text) text=yes ;;
     --viewers) packages+=("${viewers[@]}") h5web=yes ;;
-    --ci) packages+=("${viewers[@]}" "${clang[@]}" "${rust[@]}") h5web=yes ;;
+    --ci) packages+=("${viewers[@]}" "${clang[@]}" "${others[@]}") h5web=yes ;;
     *) echo "setup.sh: unknown option '$argument' (allowed: --viewers, --text, --ci)" >&2; exit 2 ;;
   esac
 done

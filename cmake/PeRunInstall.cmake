@@ -15,14 +15,28 @@ endif()
 # Configs name their data as ../data and their schema as ../docs: the folders stay side by side.
 foreach(folder configs data docs)
   if(EXISTS ${PROJECT_SOURCE_DIR}/${folder})
-    install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${PE_RUN_SHARE_DIR} COMPONENT run
-      PATTERN "*.1" EXCLUDE)
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${PE_RUN_SHARE_DIR} COMPONENT run)
   endif()
 endforeach()
-file(GLOB man_pages ${PROJECT_SOURCE_DIR}/docs/*.1)
-if(man_pages)
-  install(FILES ${man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT run)
-endif()
+# The man pages are what the program, its plugins and docs/config.md say, so they are made once the program is there.
+set(PE_RUN_MAN_DIR ${PROJECT_BINARY_DIR}/man)
+add_custom_command(OUTPUT ${PE_RUN_MAN_DIR}/pe-run.1 ${PE_RUN_MAN_DIR}/pe-run.yaml.5
+  COMMAND ${PROJECT_SOURCE_DIR}/scripts/make-man.sh $<TARGET_FILE:pe-run> ${PROJECT_SOURCE_DIR} ${PROJECT_VERSION}
+    ${PE_RUN_MAN_DIR}
+  DEPENDS pe-run ${pe_plugins} ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/docs/config.md
+    ${PROJECT_SOURCE_DIR}/scripts/make-man.sh ${PROJECT_SOURCE_DIR}/scripts/help-to-man.awk
+    ${PROJECT_SOURCE_DIR}/scripts/markdown-to-man.awk ${PROJECT_SOURCE_DIR}/scripts/wrap-man.awk
+  COMMENT "Man pages" VERBATIM)
+add_custom_target(man_pages ALL DEPENDS ${PE_RUN_MAN_DIR}/pe-run.1 ${PE_RUN_MAN_DIR}/pe-run.yaml.5)
+install(FILES ${PE_RUN_MAN_DIR}/pe-run.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT run)
+install(FILES ${PE_RUN_MAN_DIR}/pe-run.yaml.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/man5 COMPONENT run)
+# Completion, where the shells look for it.
+install(FILES ${PROJECT_SOURCE_DIR}/completion/pe-run.bash RENAME pe-run
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT run)
+install(FILES ${PROJECT_SOURCE_DIR}/completion/_pe-run DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions
+  COMPONENT run)
+install(FILES ${PROJECT_SOURCE_DIR}/completion/pe-run.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
+  COMPONENT run)
 foreach(file README.md LICENSE)
   if(EXISTS ${PROJECT_SOURCE_DIR}/${file})
     install(FILES ${PROJECT_SOURCE_DIR}/${file} DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT run)

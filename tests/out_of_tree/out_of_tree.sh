@@ -13,6 +13,10 @@ mv "$work/first" "$work/prefix"
 prefix=$work/prefix
 "$loader" --folder "$prefix/$libdir/pe-run/plugins"
 pe_run=$prefix/bin/pe-run
+for file in man/man1/pe-run.1 man/man5/pe-run.yaml.5 bash-completion/completions/pe-run zsh/vendor-completions/_pe-run \
+  fish/vendor_completions.d/pe-run.fish pe-run/docs/pe-run.schema.json pe-run/examples/rust/pe.rs; do
+  [ -s "$prefix/share/$file" ] || { echo "share/$file is not installed" >&2; exit 1; }
+done
 cd "$work"
 run "$pe_run" list
 grep -q '^rope ' "$log" || { echo "the installed pe-run does not find its plugins" >&2; exit 1; }
