@@ -17,6 +17,10 @@ const char *canvas_ink(const struct canvas *canvas) {
   return canvas->kind == CANVAS_PAGE ? SVG_INK : "#000000";
 }
 
+const char *canvas_color(size_t place) {
+  return colors[place % N_COLORS];
+}
+
 void canvas_begin(const struct canvas *canvas, struct text *script) {
   const char *ink = canvas_ink(canvas);
   text_append(script, "set encoding utf8\n");

@@ -23,6 +23,9 @@ void canvas_begin(const struct canvas *canvas, struct text *script);
 const char *canvas_ink(const struct canvas *canvas);
 #define CANVAS_MUTED "#808080"
 
+/* Colour `place` of the palette that schemes and stages have, over and over. */
+const char *canvas_color(size_t place);
+
 /* A label as letters, digits and underscores alone, for places where gnuplot does not escape: hover texts. */
 void canvas_plain(char *out, size_t size, const char *label);
 

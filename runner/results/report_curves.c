@@ -64,8 +64,9 @@ static void summarise(struct curve *curve, const double *sum, const double *n, s
     size_t count = 0;
     double total = 0;
     for (size_t u = 0; u < units; u++) {
+      curve->samples[i * units + u] = n[i * units + u] > 0 ? sum[i * units + u] / n[i * units + u] : NAN;
       if (n[i * units + u] > 0) {
-        sample[count] = sum[i * units + u] / n[i * units + u];
+        sample[count] = curve->samples[i * units + u];
         total += sample[count++];
       }
     }
@@ -84,7 +85,7 @@ int curve_make(const struct record *record, const struct tensor *tensor, const c
   }
   size_t count = tensor->axis[axis].length;
   size_t units = unit_axis < tensor->rank ? tensor->axis[unit_axis].length : 1;
-  double *values = memory_new(4 * count, sizeof *values, "curve", err);
+  double *values = memory_new_3d(4 + units, count, 1, sizeof *values, "curve", err);
   /* sums and numbers [count][units], one sample [units] */
   double *work = values ? memory_new_3d(2 * count + 1, units, 1, sizeof *work, "curve", err) : NULL;
   if (!work) {
@@ -97,6 +98,7 @@ int curve_make(const struct record *record, const struct tensor *tensor, const c
   curve->middle = values + count;
   curve->low = values + 2 * count;
   curve->high = values + 3 * count;
+  curve->samples = values + 4 * count;
   for (size_t i = 0; i < count; i++) {
     curve->x[i] = (tensor->axis[axis].values ? tensor->axis[axis].values[i] : (double)i) / divisor;
   }
@@ -134,6 +136,9 @@ static void widen(struct range *range, double value, bool logarithmic) {
 
 static struct range x_range(const struct chart *chart, const struct curve *curves, size_t count) {
   struct range range = {INFINITY, -INFINITY};
+  if (chart->x_low < chart->x_high) {
+    return (struct range){chart->x_low, chart->x_high};
+  }
   for (size_t c = 0; c < count; c++) {
     for (size_t i = 0; i < curves[c].count; i++) {
       widen(&range, curves[c].x[i], chart->log_x);
@@ -199,14 +204,34 @@ static void spread_labels(struct label *labels, size_t count, double gap) {
   }
 }
 
+/* How far right a value stands: 0 at the left edge, 1 at the right one. */
+static double width_of(const struct chart *chart, struct range x, double value) {
+  return chart->log_x ? log(value / x.low) / log(x.high / x.low) : (value - x.low) / (x.high - x.low);
+}
+
+/* How far right the longest curve goes: the names stand behind it. */
+static double end_of(const struct chart *chart, struct range x, const struct curve *curves, size_t count) {
+  double end = 0;
+  for (size_t c = 0; c < count; c++) {
+    size_t last = last_point(&curves[c]);
+    end = last < curves[c].count ? fmax(end, width_of(chart, x, curves[c].x[last])) : end;
+  }
+  return fmin(end, 1);
+}
+
+/* A curve that ends because its scheme is undefined from there on has its name at its end, where there is room. */
+static bool ends_early(const struct canvas *canvas, const struct curve *curve) {
+  return !canvas->narrow && curve->word[0] && last_point(curve) + 1 < curve->count;
+}
+
 static void draw_labels(const struct canvas *canvas, const struct results_file *file, const struct chart *chart,
-                        struct range y, const struct curve *curves, size_t count, int plot_height,
+                        struct range y, double end, const struct curve *curves, size_t count, int plot_height,
                         struct text *script) {
   struct label labels[MOST_CURVES];
   size_t n = 0;
   for (size_t c = 0; c < count && n < MOST_CURVES; c++) {
     size_t last = last_point(&curves[c]);
-    if (last < curves[c].count) {
+    if (last < curves[c].count && !ends_early(canvas, &curves[c])) {
       labels[n++] = (struct label){&curves[c], height_of(chart, y, curves[c].middle[last]), 0};
     }
   }
@@ -218,16 +243,16 @@ static void draw_labels(const struct canvas *canvas, const struct results_file *
     snprintf(name, sizeof name, "%s%s%s", curve->record->label, curve->word[0] ? ": " : "", curve->word);
     text_append(script, "set label ");
     gnuplot_quote(script, canvas->narrow ? curve->record->label : name);
-    text_printf(script, " at graph 1.03,graph %.4f left textcolor rgb '%s'\n", labels[i].at, look.color);
+    text_printf(script, " at graph %.4f,graph %.4f left textcolor rgb '%s'\n", end + 0.03, labels[i].at, look.color);
     size_t last = last_point(curve);
     if (last + 1 < curve->count) { /* it ends early: a dotted line leads to its name */
       text_append(script, "set arrow from ");
       gnuplot_number(script, curve->x[last]);
-      text_printf(script, ",graph %.4f to graph 1.0,graph %.4f nohead lc rgb '%s' lw 0.7 dt 3\n", labels[i].end,
+      text_printf(script, ",graph %.4f to graph %.4f,graph %.4f nohead lc rgb '%s' lw 0.7 dt 3\n", labels[i].end, end,
                   labels[i].end, look.color);
     }
-    text_printf(script, "set arrow from graph 1.0,graph %.4f to graph 1.025,graph %.4f nohead lc rgb '%s' lw 1\n",
-                labels[i].end, labels[i].at, look.color);
+    text_printf(script, "set arrow from graph %.4f,graph %.4f to graph %.4f,graph %.4f nohead lc rgb '%s' lw 1\n", end,
+                labels[i].end, end + 0.025, labels[i].at, look.color);
   }
 }
 
@@ -243,20 +268,41 @@ static void append_curve_data(struct text *script, const struct curve *curve, si
   text_append(script, "END\n");
 }
 
-static void draw_marks(const struct canvas *canvas, const struct chart *chart, struct range y, struct text *script) {
+static void append_dots(struct text *script, const struct curve *curve, size_t number) {
+  text_printf(script, "$dots%zu << END\n", number);
+  for (size_t i = 0; i < curve->count * curve->units; i++) {
+    gnuplot_number(script, curve->x[i / curve->units]);
+    text_append(script, " ");
+    gnuplot_number(script, curve->samples[i]);
+    text_append(script, "\n");
+  }
+  text_append(script, "END\n");
+}
+
+static void name_strip(const struct canvas *canvas, const struct chart *chart, double end, double top,
+                       struct text *script) {
+  if (!canvas->narrow) {
+    /* In the strip where it is high enough, else above it; at the right, where curves have mostly left it. */
+    text_append(script, "set label ");
+    gnuplot_quote(script, chart->strip_name);
+    text_printf(script, " at graph %.4f,graph %.4f right textcolor rgb '%s' font ',11'\n", end - 0.01,
+                top > 0.05 ? top / 2 : top + 0.025, canvas_ink(canvas));
+  }
+}
+
+static void draw_marks(const struct canvas *canvas, const struct chart *chart, struct range y, double end,
+                       struct text *script) {
   if (!isnan(chart->strip)) {
     double top = height_of(chart, y, chart->strip);
     text_printf(script,
                 "set object rectangle from graph 0,graph 0 to graph 1,graph %.4f behind fs solid 0.18 noborder fc rgb "
                 "'" CANVAS_MUTED "'\n",
                 top);
-    if (!canvas->narrow) {
-      /* In the strip where it is high enough, else above it; at the right, where curves have mostly left it. */
-      text_append(script, "set label ");
-      gnuplot_quote(script, chart->strip_name);
-      text_printf(script, " at graph 0.99,graph %.4f right textcolor rgb '%s' font ',11'\n",
-                  top > 0.05 ? top / 2 : top + 0.025, canvas_ink(canvas));
-    }
+    name_strip(canvas, chart, 1, top, script);
+  }
+  if (chart->strip_curve && last_point(chart->strip_curve) < chart->strip_curve->count) {
+    name_strip(canvas, chart, end, height_of(chart, y, chart->strip_curve->middle[last_point(chart->strip_curve)]),
+               script);
   }
   if (!isnan(chart->line_at)) {
     text_append(script, "set arrow from ");
@@ -284,7 +330,9 @@ static void plot_curve(const struct results_file *file, const struct chart *char
                        size_t number, bool first, bool hover, struct text *script) {
   struct look look = look_of(file, curve->record);
   text_append(script, first ? "plot " : ", ");
-  if (curve->units > 1) {
+  if (chart->dots && curve->units > 1) {
+    text_printf(script, "$dots%zu using 1:2 with points pt 7 ps 0.5 lc rgb '%s', ", number, look.color);
+  } else if (curve->units > 1) {
     text_printf(script, "$curve%zu using 1:3:4 with filledcurves fc rgb '%s' fs transparent solid 0.15 noborder, ",
                 number, look.color);
   }
@@ -302,16 +350,34 @@ static void plot_curve(const struct results_file *file, const struct chart *char
   }
 }
 
-/* A cross where a scheme is no longer defined. */
-static void mark_ends(const struct results_file *file, const struct curve *curves, size_t count, struct text *script) {
+/* A cross where a scheme is no longer defined, with its name and the word. */
+static void mark_ends(const struct canvas *canvas, const struct results_file *file, const struct chart *chart,
+                      struct range x, struct range y, const struct curve *curves, size_t count, int plot_height,
+                      struct text *script) {
+  int before = 0;
   for (size_t c = 0; c < count; c++) {
     size_t last = last_point(&curves[c]);
-    if (curves[c].word[0] && last < curves[c].count) {
-      text_append(script, "set label '×' at ");
-      gnuplot_number(script, curves[c].x[last]);
-      text_append(script, ",");
-      gnuplot_number(script, curves[c].middle[last]);
-      text_printf(script, " center front font ',20' textcolor rgb '%s'\n", look_of(file, curves[c].record).color);
+    if (!curves[c].word[0] || last == curves[c].count) {
+      continue;
+    }
+    const char *color = look_of(file, curves[c].record).color;
+    text_append(script, "set label '×' at ");
+    gnuplot_number(script, curves[c].x[last]);
+    text_append(script, ",");
+    gnuplot_number(script, curves[c].middle[last]);
+    text_printf(script, " center front font ',20' textcolor rgb '%s'\n", color);
+    if (ends_early(canvas, &curves[c])) {
+      double at = width_of(chart, x, curves[c].x[last]);
+      double up = height_of(chart, y, curves[c].middle[last]) + (22.0 + 32 * before++) / plot_height;
+      bool left = at > 0.2;
+      const char *lines[] = {curves[c].word, curves[c].record->label};
+      for (size_t i = 0; i < 2; i++) {
+        text_append(script, "set label ");
+        gnuplot_quote(script, lines[i]);
+        text_printf(script, " at graph %.4f,graph %.4f %s front font ',11' textcolor rgb '%s'\n",
+                    left ? at - 0.012 : at + 0.012, up + 14.0 * (double)i / plot_height, left ? "right" : "left",
+                    color);
+      }
     }
   }
 }
@@ -351,15 +417,18 @@ static void set_x_ticks(const struct canvas *canvas, const struct chart *chart, 
 void curves_draw(const struct canvas *canvas, const struct results_file *file, const struct chart *chart,
                  const struct curve *curves, size_t count, struct text *script) {
   struct range x = x_range(chart, curves, count), y = y_range(chart, curves, count);
+  double end = end_of(chart, x, curves, count);
   size_t longest = 0;
   for (size_t c = 0; c < count; c++) {
     size_t length = strlen(curves[c].record->label) + (canvas->narrow ? 0 : strlen(curves[c].word) + 2);
-    longest = length > longest ? length : longest;
+    longest = length > longest && !ends_early(canvas, &curves[c]) ? length : longest;
   }
   canvas_begin(canvas, script);
-  int right = (int)(longest * (canvas->narrow ? 6 : 7)) + 24;
   int left = canvas->narrow ? 60 : 76, top = 30, bottom = 58;
-  right = right > canvas->width / 2 ? canvas->width / 2 : right;
+  /* What the names need, less the room behind the curves' ends. */
+  double needed = (double)longest * (canvas->narrow ? 6 : 7) + 24;
+  double room = canvas->width - left;
+  int right = (int)fmin(fmax((needed - room * (1 - end)) / fmax(end, 0.1), 14), room / 2);
   int plot_height = canvas->height - top - bottom;
   text_printf(script, "set lmargin at screen %.4f\nset rmargin at screen %.4f\n", (double)left / canvas->width,
               1 - (double)right / canvas->width);
@@ -378,15 +447,27 @@ void curves_draw(const struct canvas *canvas, const struct results_file *file, c
   double edge = chart->log_x ? 1.002 : 1;
   text_printf(script, "set xrange [%.17g:%.17g]\nset yrange [%.17g:%.17g]\n", x.low / edge, x.high * edge, y.low,
               y.high);
-  draw_marks(canvas, chart, y, script);
-  draw_labels(canvas, file, chart, y, curves, count, plot_height, script);
-  mark_ends(file, curves, count, script);
+  draw_marks(canvas, chart, y, end, script);
+  draw_labels(canvas, file, chart, y, end, curves, count, plot_height, script);
+  mark_ends(canvas, file, chart, x, y, curves, count, plot_height, script);
   for (size_t c = 0; c < count; c++) {
     append_curve_data(script, &curves[c], c);
+    if (chart->dots) {
+      append_dots(script, &curves[c], c);
+    }
+  }
+  if (chart->strip_curve) {
+    append_curve_data(script, chart->strip_curve, count);
   }
   bool hover = canvas->kind == CANVAS_PAGE && !canvas->narrow;
+  if (chart->strip_curve) {
+    text_printf(script,
+                "plot $curve%zu using 1:2 with filledcurves y1=0 fc rgb '" CANVAS_MUTED
+                "' fs transparent solid 0.18 noborder",
+                count);
+  }
   for (size_t c = 0; c < count; c++) {
-    plot_curve(file, chart, &curves[c], c, c == 0, hover, script);
+    plot_curve(file, chart, &curves[c], c, c == 0 && !chart->strip_curve, hover, script);
   }
   text_append(script, "\n");
 }

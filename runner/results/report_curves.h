@@ -12,6 +12,7 @@ struct curve {
   double *x;          /* [count] */
   double *middle;     /* [count] mean over units of the mean over all other axes; NaN: none */
   double *low, *high; /* [count] 2.5 % and 97.5 % quantiles over units */
+  double *samples;    /* [count][units] each unit's mean; NaN: none */
   size_t units;       /* how many there are */
   char word[80];      /* added to the label at the end: "undefined beyond 128" */
 };
@@ -28,12 +29,15 @@ double quantile_of(double *values, size_t count, double part);
 struct chart {
   const char *x_title, *y_title;
   bool log_x, log_y;
+  bool dots;            /* each unit's values as dots instead of a band */
+  double x_low, x_high; /* both 0: as the data have it */
   double y_low, y_high; /* both 0: as the data have it */
   double line_at;       /* a vertical line, with its name; NAN: none */
   const char *line_name;
   double strip; /* a grey strip from 0 to here, with its name; NAN: none */
   const char *strip_name;
-  double level; /* a horizontal dashed line, with its name; NAN: none */
+  const struct curve *strip_curve; /* or a strip that depends on x; NULL: none */
+  double level;                    /* a horizontal dashed line, with its name; NAN: none */
   const char *level_name;
   const char *x_of; /* what x is, for hover texts: "length / L" */
 };

@@ -1,5 +1,6 @@
 /* Pictures of what happens past the training length. */
 #include "results/report_curves.h"
+#include "results/report_panels.h"
 #include "results/report_pictures.h"
 
 #include "base/memory.h"
@@ -30,17 +31,12 @@ static bool has(const struct picture_source *source, const char *name) {
   return records_with(source, name, found) > 0;
 }
 
-static double number(const struct record *record, const char *name) {
-  const struct attribute *attribute = attributes_find(&record->attributes, name);
-  return attribute && attribute->kind == ATTRIBUTE_INT ? (double)attribute->integer : NAN;
-}
-
 /* The axis of independent units: seeds where there are several, else texts. */
 static const char *unit_axis(const struct tensor *tensor) {
   return tensor_axis(tensor, "seed") ? "seed" : "text";
 }
 
-/* What windows wholly inside the training length show of the model: the 97.5 % quantile over windows and offsets of the
+/* What windows wholly inside the training length show of the model: the 97.5 % quantile over windows and places of the
  * mean over heads. NaN where there is no model or no such window. */
 static int floor_inside(const struct picture_source *source, double *out, struct error *err) {
   const struct record *found[MOST_RECORDS];
@@ -51,19 +47,19 @@ static int floor_inside(const struct picture_source *source, double *out, struct
       continue;
     }
     const struct tensor *tensor = record_find(found[r], "window_jsd_by_window");
-    const struct axis *offset = tensor_axis(tensor, "offset"), *window = tensor_axis(tensor, "window");
+    const struct axis *place = tensor_axis(tensor, "last_position"), *window = tensor_axis(tensor, "window");
     const struct axis *head = tensor_axis(tensor, "head");
-    if (tensor->rank != 3 || !offset || !window || !head || !offset->values) {
+    if (tensor->rank != 3 || !place || !window || !head || !place->values) {
       return 0;
     }
-    double last = number(found[r], "train_length") - number(found[r], "window");
-    double *values = memory_new(offset->length * window->length, sizeof *values, "windows", err);
+    double length = record_number(found[r], "train_length"), first = record_number(found[r], "window") - 1;
+    double *values = memory_new(place->length * window->length, sizeof *values, "windows", err);
     if (!values) {
       return err->code;
     }
     size_t n = 0;
-    for (size_t o = 0; o < offset->length; o++) {
-      bool inside = offset->values[o] > 0 && offset->values[o] <= last;
+    for (size_t o = 0; o < place->length; o++) {
+      bool inside = place->values[o] > first && place->values[o] < length;
       for (size_t w = 0; inside && w < window->length; w++) {
         double sum = 0;
         for (size_t h = 0; h < head->length; h++) {
@@ -110,14 +106,14 @@ static int make_curves(const struct picture_source *source, const char *name, co
   *count = records_with(source, name, found);
   for (size_t i = 0; i < *count; i++) {
     const struct tensor *tensor = record_find(found[i], name);
-    double divisor = number(found[i], "train_length");
-    const char *unit = strcmp(along, "offset") != 0 ? unit_axis(tensor) : "window";
-    if (curve_make(found[i], tensor, along, unit, divisor, &curves[i], err)) {
+    double divisor = record_number(found[i], "train_length");
+    bool by_length = !strcmp(along, "length");
+    if (curve_make(found[i], tensor, along, by_length ? unit_axis(tensor) : "window", divisor, &curves[i], err)) {
       free_curves(curves, i);
       return err->code;
     }
-    for (size_t k = 0; !strcmp(along, "offset") && k < curves[i].count; k++) {
-      curves[i].x[k] += (number(found[i], "window") - 1) / divisor;
+    for (size_t k = 0; by_length && k < curves[i].count; k++) {
+      curves[i].x[k] -= 1 / divisor; /* a text of T tokens ends at position T - 1 */
     }
     undefined_word(found[i], curves[i].word, sizeof curves[i].word);
   }
@@ -136,17 +132,45 @@ static int draw_measure(const struct picture_source *source, const char *name, c
   return 0;
 }
 
-static struct chart chart_past(double strip, const char *x_title, const char *x_of) {
-  return (struct chart){.x_title = x_title,
-                        .y_title = "divergence in nats (most: ln 2)",
+/* The same axis in every report, so that reports can be laid side by side; a phone shows what there is. */
+static struct chart chart_past(const struct canvas *canvas, double strip) {
+  return (struct chart){.x_title = "last position / training length L",
+                        .y_title = canvas->narrow ? "divergence (nats)" : "divergence in nats (most: ln 2 = 0.693)",
                         .log_x = true,
-                        .y_high = 1.04 * LN_2,
+                        .x_low = canvas->narrow ? 0 : 0.24,
+                        .x_high = canvas->narrow ? 0 : 64,
+                        .y_high = LN_2,
                         .line_at = 1,
                         .line_name = "training length L",
                         .strip = strip,
                         .strip_name = "what windows inside L show",
                         .level = NAN,
-                        .x_of = x_of};
+                        .x_of = "last position / L"};
+}
+
+/* One scheme's curve of a comparison, by length; NULL where it is not there. */
+static const struct tensor *compared(const struct picture_source *source, const char *comparison, const char *label,
+                                     size_t lengths) {
+  for (size_t i = 0; i < source->experiment->count; i++) {
+    const struct record *record = source->experiment->records[i];
+    if (!strcmp(record->label, comparison)) {
+      const struct tensor *tensor = record_find(record, label);
+      return tensor && tensor->rank == 1 && tensor->count == lengths ? tensor : NULL;
+    }
+  }
+  return NULL;
+}
+
+/* The interval as the file has it, instead of quantiles. */
+static void take_interval(const struct picture_source *source, struct curve *curve) {
+  const char *label = curve->record->label;
+  const struct tensor *low = compared(source, "comparison_truncation_low", label, curve->count);
+  const struct tensor *high = compared(source, "comparison_truncation_high", label, curve->count);
+  for (size_t i = 0; low && high && i < curve->count; i++) {
+    double from = tensor_value(low, i), to = tensor_value(high, i);
+    curve->low[i] = from < 0 ? 0 : from;
+    curve->high[i] = to > LN_2 ? LN_2 : to;
+  }
 }
 
 static int chart_height(const struct picture_source *source, bool narrow) {
@@ -156,13 +180,16 @@ static int chart_height(const struct picture_source *source, bool narrow) {
   return labels > usual ? labels : usual;
 }
 
-static void say_units(const struct picture_source *source, const char *name, struct text *caption) {
+static void say_units(const struct picture_source *source, const char *name, bool interval, struct text *caption) {
   const struct record *found[MOST_RECORDS];
   size_t count = records_with(source, name, found);
   const struct tensor *tensor = count ? record_find(found[0], name) : NULL;
   const struct axis *axis = tensor ? tensor_axis(tensor, unit_axis(tensor)) : NULL;
   if (axis && axis->length > 1) {
-    text_printf(caption, " Lines: means; bands: 95 %% over %zu %ss.", axis->length, axis->name);
+    text_printf(caption,
+                interval ? " Lines: means; bands: 95 %% t intervals over %zu %ss."
+                         : " Lines: means; bands: 95 %% of %zu %ss.",
+                axis->length, axis->name);
   }
   bool present[LOOK_OTHER + 1] = {false};
   for (size_t i = 0; i < count; i++) {
@@ -209,20 +236,53 @@ static int beyond_describe(const struct picture_source *source, struct text *cap
                            struct error *err) {
   text_append(caption, "How much does it change the attention of the last tokens that they see the whole text and not "
                        "only the last L tokens? 0: the model looks at the same things; ln 2: at entirely others. Grey "
-                       "strip: up to where "
-                       "windows wholly inside L differ from each other (97.5 % quantile).");
-  say_units(source, "truncation_jsd_by_text", caption);
+                       "strip: what the model shows where the same share of context is dropped within L (97.5 % "
+                       "quantile).");
+  say_units(source, "truncation_jsd_by_text", true, caption);
   text_append(alternative, "Truncation divergence against length. Ends:");
   return say_ends(source, "truncation_jsd_by_text", "length", alternative, err);
 }
 
+/* What the model shows where as much context is dropped within L, by length: a copy of its curve with other values. */
+static int strip_of(const struct picture_source *source, const struct curve *curves, size_t count, double *values,
+                    struct curve *strip) {
+  for (size_t c = 0; c < count; c++) {
+    const char *label = curves[c].record->label;
+    const struct tensor *inside = compared(source, "comparison_truncation_inside", label, curves[c].count);
+    if (look_of(source->file, curves[c].record).role == LOOK_MODEL && inside) {
+      for (size_t i = 0; i < curves[c].count; i++) {
+        values[i] = tensor_value(inside, i);
+      }
+      *strip = curves[c];
+      strip->middle = values;
+      return 1;
+    }
+  }
+  return 0;
+}
+
 static int beyond_draw(const struct picture_source *source, const struct canvas *canvas, struct text *script,
                        struct error *err) {
-  double strip;
-  return floor_inside(source, &strip, err)
-             ? (int)err->code
-             : draw_measure(source, "truncation_jsd_by_text", "length",
-                            chart_past(strip, "length / training length", "length / L"), canvas, script, err);
+  struct curve curves[MOST_RECORDS], strip;
+  size_t count = 0;
+  if (make_curves(source, "truncation_jsd_by_text", "length", curves, &count, err)) {
+    return err->code;
+  }
+  size_t longest = 1;
+  for (size_t c = 0; c < count; c++) {
+    take_interval(source, &curves[c]);
+    longest = curves[c].count > longest ? curves[c].count : longest;
+  }
+  struct chart chart = chart_past(canvas, NAN);
+  double *inside = memory_new(longest, sizeof *inside, "strip", err);
+  if (inside) {
+    chart.strip_curve = strip_of(source, curves, count, inside, &strip) ? &strip : NULL;
+    chart.strip_name = "what the model shows inside L";
+    curves_draw(canvas, source->file, &chart, curves, count, script);
+  }
+  free(inside);
+  free_curves(curves, count);
+  return inside ? 0 : (int)err->code;
 }
 
 const struct picture picture_beyond = {
@@ -239,15 +299,14 @@ static int to_trained_describe(const struct picture_source *source, struct text 
   text_append(caption, "How far is the attention of the last tokens from that of the model as it was trained, on their "
                        "last L tokens at positions 0 to L - 1? For swapped-in schemes the distance is there from the "
                        "start.");
-  say_units(source, "jsd_to_trained_by_text", caption);
+  say_units(source, "jsd_to_trained_by_text", false, caption);
   text_append(alternative, "Divergence from the trained model against length. Ends:");
   return say_ends(source, "jsd_to_trained_by_text", "length", alternative, err);
 }
 
 static int to_trained_draw(const struct picture_source *source, const struct canvas *canvas, struct text *script,
                            struct error *err) {
-  return draw_measure(source, "jsd_to_trained_by_text", "length",
-                      chart_past(NAN, "length / training length", "length / L"), canvas, script, err);
+  return draw_measure(source, "jsd_to_trained_by_text", "length", chart_past(canvas, NAN), canvas, script, err);
 }
 
 const struct picture picture_to_trained = {"to_trained",       "Is it still the trained model?",
@@ -265,18 +324,17 @@ static int moved_describe(const struct picture_source *source, struct text *capt
               "0 and on, mean of heads; bands: 95 % over windows. Schemes that depend on distances alone stay "
               "at 0 by their algebra, which decides nothing about how well they serve.");
   text_append(alternative, "Divergence of moved windows against their last position. Ends:");
-  return say_ends(source, "window_jsd_by_window", "offset", alternative, err);
+  return say_ends(source, "window_jsd_by_window", "last_position", alternative, err);
 }
 
 static int moved_draw(const struct picture_source *source, const struct canvas *canvas, struct text *script,
                       struct error *err) {
   double strip;
-  return floor_inside(source, &strip, err)
-             ? (int)err->code
-             : draw_measure(source, "window_jsd_by_window", "offset",
-                            chart_past(strip, "last position / training length", "last position / L"), canvas, script,
-                            err);
+  return floor_inside(source, &strip, err) ? (int)err->code
+                                           : draw_measure(source, "window_jsd_by_window", "last_position",
+                                                          chart_past(canvas, strip), canvas, script, err);
 }
 
-const struct picture picture_moved = {
-    "moved", "Same tokens, moved: does their attention stay?", moved_applies, moved_describe, chart_height, moved_draw};
+const struct picture picture_moved = {"moved",       "The same window further on: does its attention stay?",
+                                      moved_applies, moved_describe,
+                                      chart_height,  moved_draw};

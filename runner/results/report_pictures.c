@@ -9,9 +9,19 @@
 
 enum { WIDE = 760, NARROW = 370 };
 
-const struct picture *const picture_list[] = {&picture_encoding, &picture_beyond,       &picture_to_trained,
-                                              &picture_moved,    &picture_permutations, &picture_shift,
-                                              &picture_weights,  &picture_logits,       NULL};
+const struct picture *const picture_list[] = {&picture_beyond,
+                                              &picture_training,
+                                              &picture_encoding,
+                                              &picture_window,
+                                              &picture_frequencies,
+                                              &picture_certificate,
+                                              &picture_to_trained,
+                                              &picture_moved,
+                                              &picture_permutations,
+                                              &picture_shift,
+                                              &picture_weights,
+                                              &picture_logits,
+                                              NULL};
 
 int picture_width(bool narrow) {
   return narrow ? NARROW : WIDE;

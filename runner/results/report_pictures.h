@@ -28,6 +28,10 @@ struct picture {
 extern const struct picture *const picture_list[];
 
 extern const struct picture picture_encoding;
+extern const struct picture picture_window;
+extern const struct picture picture_frequencies;
+extern const struct picture picture_certificate;
+extern const struct picture picture_training;
 extern const struct picture picture_beyond, picture_to_trained, picture_moved;
 extern const struct picture picture_permutations;
 extern const struct picture picture_shift;
