@@ -121,21 +121,43 @@ static bool has_verdicts(const struct table *table) {
   return column_named(table, "follows") < table->n_columns && table_rows(table) > 0;
 }
 
+/* The sentence in which a decision ends; NULL where the experiment is none. */
+static const char *decision_of(const struct results_experiment *experiment) {
+  for (size_t i = 0; i < experiment->count; i++) {
+    const struct attribute *verdict = attributes_find(&experiment->records[i]->attributes, "verdict");
+    if (verdict && verdict->kind == ATTRIBUTE_TEXT) {
+      return verdict->text;
+    }
+  }
+  return NULL;
+}
+
+/* What was decided, where something was. */
+static void append_decisions(struct report *report) {
+  for (size_t e = 0; e < report->file->n_experiments; e++) {
+    const struct results_experiment *experiment = &report->file->experiments[e];
+    const char *decision = decision_of(experiment);
+    if (decision) {
+      append_element(&report->page, "<h3>", experiment->title ? experiment->title : experiment->label, "</h3>\n");
+      append_element(&report->page, "<p class=\"decision\">", decision, "</p>\n");
+    }
+  }
+}
+
 /* The question of each experiment that gives verdicts, and the verdicts. */
 static void append_summary(struct report *report) {
+  append_decisions(report);
   for (size_t e = 0; e < report->file->n_experiments; e++) {
     const struct results_experiment *experiment = &report->file->experiments[e];
     const struct experiment_tables *tables = stored_tables_find(&report->tables, experiment->label);
-    bool asked = false;
-    for (size_t i = 0; tables && i < tables->count; i++) {
-      if (!has_verdicts(&tables->tables[i])) {
-        continue;
-      }
-      if (!asked) {
-        append_element(&report->page, "<h3>", experiment->title ? experiment->title : experiment->label, "</h3>\n");
-      }
-      asked = true;
-      append_verdicts(&report->page, &tables->tables[i]);
+    /* The first table that judges; what stands behind it goes into detail. */
+    const struct table *verdicts = NULL;
+    for (size_t i = 0; tables && i < tables->count && !verdicts; i++) {
+      verdicts = has_verdicts(&tables->tables[i]) ? &tables->tables[i] : NULL;
+    }
+    if (verdicts && !decision_of(experiment)) {
+      append_element(&report->page, "<h3>", experiment->title ? experiment->title : experiment->label, "</h3>\n");
+      append_verdicts(&report->page, verdicts);
     }
   }
 }
@@ -182,12 +204,43 @@ static int append_figure(struct report *report, const struct picture *picture, c
   return failed;
 }
 
-/* Pictures are an extra: where gnuplot is missing, the page says so once and goes on. */
-static int append_figures(struct report *report, const struct results_experiment *experiment, struct error *err) {
+static bool is_counterexample(const struct table *table) {
+  return table->title && strstr(table->title, "counterexample");
+}
+
+/* The tables of an experiment that are counterexamples, or those that are none. */
+static void append_tables(struct report *report, const struct results_experiment *experiment, bool counterexamples) {
+  const struct experiment_tables *tables = stored_tables_find(&report->tables, experiment->label);
+  for (size_t i = 0; tables && i < tables->count; i++) {
+    if (is_counterexample(&tables->tables[i]) == counterexamples) {
+      html_table(&report->page, &tables->tables[i]);
+    }
+  }
+}
+
+/* A figure; beside the matrix of permutations stand the counterexamples. */
+static int append_figure_and_company(struct report *report, const struct picture *picture,
+                                     const struct picture_source *source, struct error *err) {
+  bool beside = picture == &picture_permutations;
+  text_append(&report->page, beside ? "<div class=\"beside\">\n<div>\n" : "");
+  int failed = append_figure(report, picture, source, err);
+  if (!failed && beside) {
+    text_append(&report->page, "</div>\n<div>\n");
+    append_tables(report, source->experiment, true);
+    text_append(&report->page, "</div>\n</div>\n");
+  }
+  return failed;
+}
+
+/* Pictures are an extra: where gnuplot is missing, the page says so once and goes on. *company: the counterexamples
+ * stand already. */
+static int append_figures(struct report *report, const struct results_experiment *experiment, bool *company,
+                          struct error *err) {
   struct picture_source source = {report->file, experiment};
   for (const struct picture *const *picture = picture_list; *picture && !report->missing[0]; picture++) {
     size_t before = report->page.length;
-    if (!(*picture)->applies(&source) || !append_figure(report, *picture, &source, err)) {
+    if (!(*picture)->applies(&source) || !append_figure_and_company(report, *picture, &source, err)) {
+      *company = *company || *picture == &picture_permutations;
       continue;
     }
     if (err->code == ERROR_MEMORY) {
@@ -215,12 +268,13 @@ static int append_experiment(struct report *report, const struct results_experim
   append_element(&report->page, "<section>\n<h2>", experiment->title ? experiment->title : experiment->label,
                  "</h2>\n");
   append_failures(&report->page, experiment);
-  if (append_figures(report, experiment, err)) {
+  bool company = false;
+  if (append_figures(report, experiment, &company, err)) {
     return err->code;
   }
-  const struct experiment_tables *tables = stored_tables_find(&report->tables, experiment->label);
-  for (size_t i = 0; tables && i < tables->count; i++) {
-    html_table(&report->page, &tables->tables[i]);
+  append_tables(report, experiment, false);
+  if (!company) {
+    append_tables(report, experiment, true);
   }
   text_append(&report->page, "</section>\n");
   return 0;

@@ -242,8 +242,8 @@ static void mark_tolerance(const struct canvas *canvas, const struct scheme *sch
     return;
   }
   if (longest >= 1 && longest < last) {
-    text_printf(script, "set label '' at %.9g,%.6g point pt 9 ps 1.2 lc rgb '%s' front\n", longest, scheme->tolerance,
-                ink);
+    text_printf(script, "set label '' at %.9g,%.6g point pt 9 ps %g lc rgb '%s' front\n", longest, scheme->tolerance,
+                canvas->kind == CANVAS_PNG ? 1.2 : 0.6, ink);
   }
   /* Where the curves leave room. */
   bool within = longest >= 1;

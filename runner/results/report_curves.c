@@ -144,7 +144,13 @@ static struct range x_range(const struct chart *chart, const struct curve *curve
       widen(&range, curves[c].x[i], chart->log_x);
     }
   }
-  return range.low < range.high ? range : (struct range){chart->log_x ? 0.5 : 0, 2};
+  if (!(range.low < range.high)) {
+    return (struct range){chart->log_x ? 0.5 : 0, 2};
+  }
+  /* Up to a power of two that is all but reached, for its tick. */
+  double power = chart->log_x ? exp2(round(log2(range.high))) : 0;
+  range.high = power > range.high && power < 1.05 * range.high ? power : range.high;
+  return range;
 }
 
 static struct range y_range(const struct chart *chart, const struct curve *curves, size_t count) {

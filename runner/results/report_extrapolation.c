@@ -314,7 +314,9 @@ const struct picture picture_to_trained = {"to_trained",       "Is it still the 
                                            chart_height,       to_trained_draw};
 
 static bool moved_applies(const struct picture_source *source) {
-  return has(source, "window_jsd_by_window");
+  const struct record *found[MOST_RECORDS];
+  return records_with(source, "window_jsd_by_window", found) &&
+         tensor_axis(record_find(found[0], "window_jsd_by_window"), "last_position");
 }
 
 static int moved_describe(const struct picture_source *source, struct text *caption, struct text *alternative,

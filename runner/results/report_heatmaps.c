@@ -10,6 +10,7 @@ enum {
   NUMBER_PIXELS = 34, /* width of a cell into which a number is written */
   MOST_RECORDS = 8,
   MOST_PIXELS = 96,
+  MOST_HOVERS = 256, /* values of a matrix that show themselves under the pointer */
   WIDE_PANELS = 4,
   NARROW_PANELS = 2,
   TITLE_PIXELS = 22,
@@ -148,6 +149,12 @@ static void draw_panel(const struct canvas *canvas, const struct stack *stack, s
   if (cell >= NUMBER_PIXELS) {
     text_printf(script, ", $matrix%zu using 1:2:(sprintf('%%.2f', $3)):4 with labels textcolor rgb variable font ',%d'",
                 number, canvas->narrow ? 9 : 11);
+  }
+  if (canvas->kind == CANVAS_PAGE && !canvas->narrow && stack->queries * stack->keys <= MOST_HOVERS) {
+    text_printf(script,
+                ", $matrix%zu using 1:2:(sprintf('query %%g, key %%g: %%.3g', $2, $1, $3)) with labels hypertext point "
+                "pt 5 ps 1.4 lc rgb '#ff000000'",
+                number);
   }
   text_append(script, "\n");
 }

@@ -342,6 +342,10 @@ static void draw_matrix(const struct canvas *canvas, const struct matrix *matrix
   if (matrix->n_columns <= (canvas->narrow ? 3u : 12u)) {
     text_append(script, ", $cells using 1:2:(sprintf('%.2g', $4)):5 with labels textcolor rgb variable font ',11'");
   }
+  if (canvas->kind == CANVAS_PAGE && !canvas->narrow) {
+    text_append(script, ", $cells using 1:2:(sprintf('deviation %.3g', $4)) with labels hypertext point pt 5 ps 1.4 lc "
+                        "rgb '#ff000000'");
+  }
   text_append(script, "\n");
 }
 

@@ -27,6 +27,7 @@ struct picture {
 /* All pictures, ended by one without a name. */
 extern const struct picture *const picture_list[];
 
+extern const struct picture picture_decision;
 extern const struct picture picture_encoding;
 extern const struct picture picture_window;
 extern const struct picture picture_frequencies;

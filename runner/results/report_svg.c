@@ -70,6 +70,13 @@ static const char *rewrite_inside(struct text *out, const char *svg, const struc
   return svg + 1;
 }
 
+/* What follows a group without anything in it, of which gnuplot writes many; `svg` where it is none. */
+static const char *after_empty_group(const char *svg) {
+  const char *close = starts_with(svg, "<g ") ? strchr(svg, '>') : NULL;
+  const char *end = close ? close + 1 + strspn(close + 1, " \t\n") : svg;
+  return close && starts_with(end, "</g>\n") ? end + strlen("</g>\n") : svg;
+}
+
 /* From `svg`, which is `inside` a tag or not, to its end. Text between tags is copied; gnuplot has escaped it. */
 static void rewrite(struct text *out, const char *svg, bool inside, const struct rewriting *how) {
   while (*svg) {
@@ -79,6 +86,8 @@ static void rewrite(struct text *out, const char *svg, bool inside, const struct
       svg = after_element(svg, "</title>"); /* names of plots: not for people */
     } else if (!inside && starts_with(svg, "<desc>")) {
       svg = after_element(svg, "</desc>");
+    } else if (!inside && after_empty_group(svg) != svg) {
+      svg = after_empty_group(svg);
     } else if (!inside && *svg == '<') {
       inside = true;
       text_append_bytes(out, svg++, 1);

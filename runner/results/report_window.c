@@ -23,7 +23,7 @@ enum {
   BOX = 40
 };
 
-/* [.., place, head, query, key]; of the first seed where there are several. */
+/* [.., place, head, window_query, window_key]; of the first seed where there are several. */
 struct window {
   const struct record *record;
   const struct tensor *weights;
@@ -38,7 +38,7 @@ static bool has_axis(const struct tensor *tensor, unsigned from_end, const char 
 static bool read_window(const struct record *record, struct window *window) {
   const struct tensor *weights = is_scheme_record(record) ? record_find(record, "window_attention") : NULL;
   if (!weights || !weights->count || !has_axis(weights, 4, "place") || !has_axis(weights, 3, "head") ||
-      !has_axis(weights, 2, "query") || !has_axis(weights, 1, "key")) {
+      !has_axis(weights, 2, "window_query") || !has_axis(weights, 1, "window_key")) {
     return false;
   }
   const struct axis *axes = weights->axis + weights->rank - 4;
@@ -172,6 +172,19 @@ static void append_weights(const struct window *window, size_t place, size_t hea
 /* How SentencePiece writes the space before a word. */
 static const char word_start[] = "\u2581";
 
+/* The larger weights alone, for hover texts: a page need not hold all others a second time. */
+static void append_large(const struct window *window, size_t place, size_t head, size_t number, struct text *script) {
+  text_printf(script, "$large%zu << END\n", number);
+  for (size_t i = 0; i < window->tokens * window->tokens; i++) {
+    size_t query = i / window->tokens, key = i % window->tokens;
+    double weight = weight_at(window, place, head, query, key);
+    if (weight >= 0.1) {
+      text_printf(script, "%zu %zu %.3g\n", key, query, weight);
+    }
+  }
+  text_append(script, "END\n");
+}
+
 /* Tokens along an axis. */
 static void set_tokens(const struct canvas *canvas, const struct window *window, const char *axis, const char *how,
                        struct text *script) {
@@ -234,8 +247,8 @@ static void draw_place(const struct canvas *canvas, const struct picture_source 
   text_printf(script, "plot $window%zu using 1:2:3 with image", number);
   if (canvas->kind == CANVAS_PAGE && !canvas->narrow) {
     text_printf(script,
-                ", $window%zu using 1:2:($3 >= 0.1 ? sprintf('query %%g, key %%g: %%.2f', $2, $1, $3) : NaN) with "
-                "labels hypertext point pt 5 ps 0.6 lc rgb '#ff000000'",
+                ", $large%zu using 1:2:(sprintf('query %%g, key %%g: %%.2f', $2, $1, $3)) with labels hypertext point "
+                "pt 5 ps 0.6 lc rgb '#ff000000'",
                 number);
   }
   text_append(script, "\nunset colorbox\n");
@@ -263,6 +276,7 @@ static int draw(const struct picture_source *source, const struct canvas *canvas
   canvas_begin(canvas, script);
   for (size_t i = 0; i < count * windows[0].places; i++) {
     append_weights(&windows[i / windows[0].places], i % windows[0].places, head, i, script);
+    append_large(&windows[i / windows[0].places], i % windows[0].places, head, i, script);
   }
   text_append(script, "unset tics\nset border 15 lc rgb '" CANVAS_MUTED "' lw 0.5\nset multiplot\n");
   palette_sequential(0, most, script);

@@ -74,6 +74,7 @@ static void test_svg_for_a_page(void **state) {
       "<?xml version=\"1.0\"?>\n<svg \n viewBox=\"0 0 7 4\">\n<title>p</title>\n<desc>by gnuplot</desc>\n"
       "<g id=\"canvas\" color=\"black\"><title>$d using 1:2</title><path id='gpPt0' stroke='rgb(  1,   2,   3)'/>"
       "<use xlink:href='#gpPt0' color='rgb(  0, 114, 178)'/>"
+      "<g fill=\"none\" stroke=\"black\">\n\t</g>\n"
       "<g onmousemove=\"gnuplot_svg.showHypertext(evt,'rope: 1: 0.5')\" onmouseout=\"hide()\"><title> </title>"
       "<text fill=\"rgb(1,2,3)\">a &lt;b&gt; id='x' rgb(1,2,3)</text></g></g>\n</svg>\n";
   struct error err;
@@ -184,8 +185,8 @@ static void add_pictures(struct record *record) {
              (struct tensor_spec){.rank = 4,
                                   .axis = {{.name = "place", .length = 2},
                                            {.name = "head", .length = 2},
-                                           {.name = "query", .length = 3},
-                                           {.name = "key", .length = 3}}},
+                                           {.name = "window_query", .length = 3},
+                                           {.name = "window_key", .length = 3}}},
              0.01);
   add_tensor(record, "window_attention_jsd",
              (struct tensor_spec){.rank = 2, .axis = {{.name = "place", .length = 2}, {.name = "head", .length = 2}}},
@@ -317,6 +318,43 @@ static void test_page_with_hostile_texts(void **state) {
   free_hostile(&hostile);
 }
 
+/* The matrix of permutations with its counterexample beside it; without a picture the table stands with the others. */
+static void test_counterexample_beside_the_matrix(void **state) {
+  struct record record = {.label = "none"};
+  struct table tables[2] = {0};
+  struct error err;
+  (void)state;
+  if (!gnuplot_is_here()) {
+    skip();
+  }
+  struct axis_spec permutation = {.name = "permutation", .length = 2};
+  add_tensor(&record, "permutations",
+             (struct tensor_spec){.rank = 2, .axis = {permutation, {.name = "position", .length = 2}}}, 0);
+  memcpy(record_find(&record, "permutations")->data, (double[]){0, 1, 1, 0}, 4 * sizeof(double));
+  add_tensor(&record, "deviation", (struct tensor_spec){.rank = 1, .axis = {permutation}}, 1);
+  assert_int_equal(table_title(&tables[0], &err, "all <schemes>"), 0);
+  assert_int_equal(table_title(&tables[1], &err, "counterexample: none"), 0);
+  struct experiment_tables list = {"e", tables, 2};
+  char *json = stored_tables_write(&list, 1, &err);
+  const struct record *records[] = {&record};
+  struct results_experiment experiment = {.label = "e", .title = "t", .records = records, .count = 1};
+  struct results_text text = {.name = "tables", .text = json, .json = true};
+  struct results_file file = {
+      .title = "t", .status = "complete", .experiments = &experiment, .n_experiments = 1, .texts = &text, .n_texts = 1};
+  char *page = report_page(&file, &err);
+  assert_non_null(page);
+  const char *beside = strstr(page, "<div class=\"beside\">"), *matrix = strstr(page, "e_permutations_w_");
+  const char *counterexample = strstr(page, "<caption>counterexample: none"), *all = strstr(page, "<caption>all ");
+  assert_true(beside && matrix && counterexample && all);
+  assert_true(beside < matrix && matrix < counterexample && counterexample < all);
+  assert_null(strstr(counterexample + 1, "<caption>counterexample"));
+  free(page);
+  free(json);
+  table_free(&tables[0]);
+  table_free(&tables[1]);
+  record_free(&record);
+}
+
 static void test_page_without_gnuplot(void **state) {
   (void)state;
   struct hostile hostile;
@@ -360,6 +398,7 @@ int main(void) {
       cmocka_unit_test(test_quantiles),
       cmocka_unit_test(test_curve),
       cmocka_unit_test(test_page_with_hostile_texts),
+      cmocka_unit_test(test_counterexample_beside_the_matrix),
       cmocka_unit_test(test_page_without_gnuplot),
       cmocka_unit_test(test_page_of_a_file_without_tables),
   };

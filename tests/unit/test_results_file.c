@@ -251,7 +251,7 @@ static void test_texts(void **state) {
 }
 
 /* Attributes and texts around the 64 KiB where fixed-length ones break (h5py issue 1855), and beyond. */
-static void test_long_texts(void **state) {
+static void test_h05_long_texts(void **state) {
   (void)state;
   static const size_t lengths[] = {0, 65496, 65497, 65504, 200000};
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
@@ -416,7 +416,7 @@ int main(void) {
       cmocka_unit_test(test_failed_record_has_its_reason),
       cmocka_unit_test(test_one_axis_twice_makes_two_scales),
       cmocka_unit_test(test_texts),
-      cmocka_unit_test(test_long_texts),
+      cmocka_unit_test(test_h05_long_texts),
       cmocka_unit_test(test_same_input_same_bytes),
       cmocka_unit_test(test_large_tensor_is_cut_into_chunks_of_rows),
       cmocka_unit_test(test_empty_things),
