@@ -38,7 +38,8 @@ static const struct argp_option options[] = {
     {"train-length", OPTION_TRAIN_LENGTH, "N", 0, "training length, for schemes that depend on it", 1},
     {"seed", OPTION_SEED, "N", 0, "of the rows that are turned, and of tensors that are not given (default 0)", 1},
     {"round", OPTION_ROUND, "STAGE=FORMAT", 0,
-     "round a stage of the first variant: position, frequency, angle, table or output = float32, bfloat16 or float16 "
+     "round a stage of the first variant: position, frequency, angle, table, product or output = float32, bfloat16 or "
+     "float16 "
      "(may be given again)",
      1},
     {0}};
@@ -55,11 +56,11 @@ static void read_rounding(struct argp_state *state, const char *text, struct ang
       }
     }
   }
-  argp_error(
-      state,
-      "--round: '%s' is not STAGE=FORMAT; stages are position, frequency, angle, table, output; formats float64, "
-      "float32, bfloat16, float16",
-      text);
+  argp_error(state,
+             "--round: '%s' is not STAGE=FORMAT; stages are position, frequency, angle, table, product, output; "
+             "formats float64, "
+             "float32, bfloat16, float16",
+             text);
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const angle_stage_names[] = {"position", "frequency", "angle", "table", "output", NULL};
+const char *const angle_stage_names[] = {"position", "frequency", "angle", "table", "product", "output", NULL};
 
 /* A derived value as whole numbers. NULL with *err, or where the scheme has none (then err->code is ERROR_NONE). */
 static size_t *derived_indices(const struct instance *instance, double seq_len, const char *name, size_t count,
@@ -116,33 +116,39 @@ void angles_table(const struct angles *angles, const struct angle_rounding *roun
     double at = round_to_format(position[angles->axis[i]], format[STAGE_POSITION]);
     double frequency = round_to_format(angles->inv_freq[i], format[STAGE_FREQUENCY]);
     double angle = round_to_format(at * frequency, format[STAGE_ANGLE]);
-    cosine[i] = round_to_format(angles->factor * cos(angle), format[STAGE_TABLE]);
-    sine[i] = round_to_format(angles->factor * sin(angle), format[STAGE_TABLE]);
+    cosine[i] = angles->factor * cos(angle);
+    sine[i] = angles->factor * sin(angle);
   }
+  round_row(cosine, angles->n_pairs, format[STAGE_TABLE]);
+  round_row(sine, angles->n_pairs, format[STAGE_TABLE]);
 }
 
 void angles_turn(const struct angles *angles, const struct angle_rounding *rounding, const double *cosine,
                  const double *sine, size_t width, const float *in, double *out) {
-  enum number_format format = rounding->format[STAGE_OUTPUT];
   for (size_t c = 0; c < width; c++) {
     out[c] = in[c];
   }
+  angles_turn_row(angles, rounding, cosine, sine, width, out);
+}
+
+void angles_turn_row(const struct angles *angles, const struct angle_rounding *rounding, const double *cosine,
+                     const double *sine, size_t width, double *row) {
   for (size_t i = 0; i < angles->n_pairs; i++) {
-    size_t a = angles->channel[2 * i], b = angles->channel[2 * i + 1];
-    out[a] = in[a] * cosine[i] - in[b] * sine[i];
-    out[b] = in[b] * cosine[i] + in[a] * sine[i];
+    double *a = row + angles->channel[2 * i], *b = row + angles->channel[2 * i + 1];
+    double products[] = {*a * cosine[i], *b * sine[i], *b * cosine[i], *a * sine[i]};
+    round_row(products, 4, rounding->format[STAGE_PRODUCT]);
+    *a = products[0] - products[1];
+    *b = products[2] + products[3];
   }
-  for (size_t c = 0; c < width; c++) {
-    out[c] = round_to_format(out[c], format);
-  }
+  round_row(row, width, rounding->format[STAGE_OUTPUT]);
 }
 
 void angles_sinusoid(const struct angles *angles, const struct angle_rounding *rounding, const double *cosine,
                      const double *sine, size_t width, double *out) {
-  enum number_format format = rounding->format[STAGE_OUTPUT];
   memset(out, 0, width * sizeof *out);
   for (size_t i = 0; i < angles->n_pairs; i++) {
-    out[angles->channel[2 * i]] = round_to_format(sine[i], format);
-    out[angles->channel[2 * i + 1]] = round_to_format(cosine[i], format);
+    out[angles->channel[2 * i]] = sine[i];
+    out[angles->channel[2 * i + 1]] = cosine[i];
   }
+  round_row(out, width, rounding->format[STAGE_OUTPUT]);
 }

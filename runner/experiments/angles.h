@@ -1,7 +1,7 @@
 /* A scheme of angles redone from its derived values (inv_freq, pairs, attention_factor): tables of cosines and sines,
  * turned rows and sinusoidal rows in float64, with any stage rounded to a narrower format.
  *
- *     position -> frequency -> angle = position x frequency -> table (cosine, sine) -> output
+ *     position, frequency -> angle -> table (cosine, sine) -> product (each of the four of a pair) -> output (the row)
  */
 #ifndef PE_EXPERIMENTS_ANGLES_H
 #define PE_EXPERIMENTS_ANGLES_H
@@ -11,7 +11,15 @@
 
 #include <stdbool.h>
 
-enum angle_stage { STAGE_POSITION, STAGE_FREQUENCY, STAGE_ANGLE, STAGE_TABLE, STAGE_OUTPUT, N_ANGLE_STAGES };
+enum angle_stage {
+  STAGE_POSITION,
+  STAGE_FREQUENCY,
+  STAGE_ANGLE,
+  STAGE_TABLE,
+  STAGE_PRODUCT,
+  STAGE_OUTPUT,
+  N_ANGLE_STAGES
+};
 
 /* "position", "frequency", ...; ended by NULL. */
 extern const char *const angle_stage_names[];
@@ -49,6 +57,10 @@ void angles_table(const struct angles *angles, const struct angle_rounding *roun
 /* out [width] = in [width] turned; channels of no pair are copied. out is not in. [any thread] */
 void angles_turn(const struct angles *angles, const struct angle_rounding *rounding, const double *cosine,
                  const double *sine, size_t width, const float *in, double *out);
+
+/* row [width] turned where it stands. [any thread] */
+void angles_turn_row(const struct angles *angles, const struct angle_rounding *rounding, const double *cosine,
+                     const double *sine, size_t width, double *row);
 
 /* out [width]: the sine on the first channel of each pair, the cosine on the second, 0 elsewhere. [any thread] */
 void angles_sinusoid(const struct angles *angles, const struct angle_rounding *rounding, const double *cosine,

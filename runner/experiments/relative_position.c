@@ -1,5 +1,8 @@
 /* Does the score depend on m - n only? Logits of equal tokens, so that content is the same everywhere: S must be
  * constant along its diagonals, and must not change when all positions move on. */
+#include "experiments/relative_position.h"
+#include "experiments/angles.h"
+#include "experiments/certificate.h"
 #include "experiments/common.h"
 #include "experiments/experiments.h"
 
@@ -27,27 +30,116 @@ static const struct key_spec keys[] = {
      .fallback = "[1, 16, 96, 256, 1024, 4096, 16384, 65536, 1000000]",
      .list_min = 1,
      .list_max = 1000},
+    {.key = "stages",
+     .doc = "the certificate: what is rounded, one after the other; [] leaves the certificate out",
+     .type = KEY_CHOICE_LIST,
+     .fallback = "[position, frequency, angle, table, product, output, accumulation, two_rotations, "
+                 "position_and_frequency, table_and_product, all]",
+     .choices = certificate_stage_names},
+    {.key = "dtypes",
+     .doc = "the formats that a stage of the certificate is rounded to",
+     .type = KEY_CHOICE_LIST,
+     .fallback = "[float64, float32, bfloat16, float16]",
+     .choices = number_format_names},
+    {.key = "samples",
+     .doc = "pairs of Gaussian queries and keys (of the model's head_dim) behind each error of the certificate",
+     .type = KEY_INT,
+     .min = 1,
+     .max = 4096,
+     .fallback = "16"},
+    {.key = "distances",
+     .doc = "the certificate's queries stand 0, 1, ... from their key: how many",
+     .type = KEY_INT,
+     .min = 2,
+     .max = 4096,
+     .fallback = "64"},
+    {.key = "tolerance",
+     .doc = "the longest position of the certificate: rms error up to this share of the logits' standard deviation",
+     .type = KEY_REAL,
+     .min = 0,
+     .max = 1,
+     .fallback = "1e-3"},
     KEY_SAVE_SPEC,
 };
 static const struct key_table table = {"relative_position", "scores of equal tokens against position", keys,
                                        sizeof keys / sizeof *keys};
 
-/* Largest Euclidean norm of the rows of x [rows][width]. */
-static double largest_norm(const float *x, size_t rows, size_t width) {
-  double largest = 0;
-  for (size_t row = 0; row < rows; row++) {
-    double sum = 0;
-    for (size_t i = 0; i < width; i++) {
-      sum += (double)x[row * width + i] * (double)x[row * width + i];
-    }
-    largest = fmax(largest, sqrt(sum));
+/* Which channels of a row a rounding error may reach from one to another: group [width] of each channel; how many.
+ * Pairs that are turned together where the scheme tells them; each channel by itself where rows are left alone; else
+ * all. */
+static int group_channels(const struct instance *scheme, double seq_len, size_t width, size_t *group, size_t *count,
+                          struct error *err) {
+  struct angles angles;
+  bool found;
+  uint32_t sites = instance_sites(scheme);
+  bool untouched = !(sites & (PE_SITE_QK | PE_SITE_EMBED));
+  int status = angles_of(scheme, seq_len, &angles, &found, err);
+  bool pairs = !status && found && sites == PE_SITE_QK && angles_fit(&angles, width);
+  *count = untouched || pairs ? width : 1;
+  for (size_t channel = 0; channel < width; channel++) {
+    group[channel] = untouched || pairs ? channel : 0;
   }
-  return largest;
+  for (size_t i = 0; pairs && i < angles.n_pairs; i++) {
+    group[angles.channel[2 * i + 1]] = angles.channel[2 * i];
+  }
+  angles_free(&angles);
+  return status;
+}
+
+/* out [rows][groups] = Euclidean norms of the groups of x [rows][width]. */
+static void group_norms(const float *x, size_t rows, size_t width, const size_t *group, size_t groups, double *out) {
+  memset(out, 0, rows * groups * sizeof *out);
+  for (size_t row = 0; row < rows; row++) {
+    for (size_t i = 0; i < width; i++) {
+      double value = x[row * width + i];
+      out[row * groups + group[i]] += value * value;
+    }
+  }
+  for (size_t i = 0; i < rows * groups; i++) {
+    out[i] = sqrt(out[i]);
+  }
+}
+
+/* Largest over heads, queries and keys of the sum over groups of |q| |k|. */
+static double largest_size(const struct encoded *e, const double *q, const double *k, size_t groups) {
+  size_t share = e->n_heads / e->n_kv_heads;
+  double most = 0;
+  for (size_t head = 0; head < e->n_heads; head++) {
+    const double *of_head = k + head / share * e->n * groups;
+    for (size_t i = 0; i < e->n * e->n; i++) {
+      const double *query = q + (head * e->n + i / e->n) * groups, *key = of_head + i % e->n * groups;
+      double sum = 0;
+      for (size_t g = 0; g < groups; g++) {
+        sum += query[g] * key[g];
+      }
+      most = fmax(most, sum);
+    }
+  }
+  return most;
+}
+
+static int measure_size(const struct instance *scheme, const struct encoded *e, double *size, struct error *err) {
+  size_t groups = 1;
+  size_t *group = memory_new(e->width, sizeof *group, "channels", err);
+  int status = group ? group_channels(scheme, e->seq_len, e->width, group, &groups, err) : (int)err->code;
+  double *q = status ? NULL : memory_new_3d(e->n_heads, e->n, groups * sizeof *q, 1, "norms", err);
+  double *k = q ? memory_new_3d(e->n_kv_heads, e->n, groups * sizeof *k, 1, "norms", err) : NULL;
+  if (k) {
+    group_norms(e->q, e->n_heads * e->n, e->width, group, groups, q);
+    group_norms(e->k, e->n_kv_heads * e->n, e->width, group, groups, k);
+    *size = largest_size(e, q, k, groups);
+  }
+  status = k ? 0 : (int)err->code;
+  free(group);
+  free(q);
+  free(k);
+  return status;
 }
 
 /* Logits [heads][n][n] of n tokens 0 at positions offset .. offset + n - 1, no mask; to be freed. *bound: rounding of q
  * and k to float32 (a rotation: two products and a sum, three roundings each side) and of the product's accumulation,
- * (width + 8) eps scale |q| |k| (Higham 2002, section 3.1), plus that of adding a bias. */
+ * (width + 8) eps scale |q| |k| (Higham 2002, section 3.1), the norms taken over channels that a rotation mixes, plus
+ * that of adding a bias. */
 static float *logits_at(const struct experiment_context *context, size_t n, const size_t *index, double offset,
                         double *bound, struct error *err) {
   struct sequence sequence = {.n = n, .index = index, .offset = offset};
@@ -57,7 +149,9 @@ static float *logits_at(const struct experiment_context *context, size_t n, cons
   }
   float *logits = memory_new_3d(e.n_heads, n, n, sizeof *logits, "logits", err);
   struct attention_output output = {.logits = logits};
-  if (logits && attend(context, context->scheme, &e, 0, false, &output, err)) {
+  double size = 0;
+  if (logits &&
+      (attend(context, context->scheme, &e, 0, false, &output, err) || measure_size(context->scheme, &e, &size, err))) {
     free(logits);
     logits = NULL;
   }
@@ -65,12 +159,11 @@ static float *logits_at(const struct experiment_context *context, size_t n, cons
     double scale = context->model->scale_is_trained
                        ? context->model->score_scale
                        : instance_score_scale(context->scheme, context->model->score_scale);
-    double size = scale * largest_norm(e.q, e.n_heads * n, e.width) * largest_norm(e.k, e.n_kv_heads * n, e.width);
     double largest = 0;
     for (size_t i = 0; i < e.n_heads * n * n; i++) {
       largest = fmax(largest, fabs((double)logits[i]));
     }
-    *bound = (double)FLT_EPSILON / 2 * (((double)e.width + 8) * size + 2 * largest);
+    *bound = (double)FLT_EPSILON / 2 * (((double)e.width + 8) * scale * size + 2 * largest);
   }
   encoded_free(&e);
   return logits;
@@ -224,6 +317,8 @@ static int run(const struct experiment_context *context, struct record *record, 
   if (!status) {
     status = measure_shifts(context, logits, n, index, bound, record, err);
   }
+  status = status ? status : measure_shift_map(context, record, err);
+  status = status ? status : measure_certificate(context, record, err);
   if (!status) {
     status = save_tensors(context, section_get(context->entry->keys, "save"), 0, n, false, record, err);
   }
@@ -232,134 +327,8 @@ static int run(const struct experiment_context *context, struct record *record, 
   return status;
 }
 
-/* ---- conclusion ---------------------------------------------------------------------------------------------------
- */
-
-struct summary {
-  double worst_error;   /* largest shift error where defined */
-  double worst_bound;   /* the bound at that shift */
-  double largest_ratio; /* error over bound */
-  double spread;
-  size_t undefined; /* shifts without a value */
-  double residual;  /* largest centred residual */
-  bool toeplitz;    /* every head's residual is within its bound */
-};
-
-static double largest(const double *values, size_t count) {
-  double top = 0;
-  for (size_t i = 0; i < count; i++) {
-    top = fmax(top, values[i]);
-  }
-  return top;
-}
-
-static int summarise(const struct record *record, double **shift_error, size_t *n_shifts, struct summary *out,
-                     struct error *err) {
-  size_t heads;
-  *out = (struct summary){0};
-  double *bounds = measure(record, "rounding_bound", n_shifts, err);
-  double *spread = bounds ? measure(record, "logit_spread", &heads, err) : NULL;
-  double *residual = spread ? measure(record, "toeplitz_residual_centred", &heads, err) : NULL;
-  double *limit = residual ? measure(record, "toeplitz_bound", &heads, err) : NULL;
-  *shift_error = limit ? measure(record, "shift_error", n_shifts, err) : NULL;
-  for (size_t i = 0; *shift_error && i < *n_shifts; i++) {
-    double e = (*shift_error)[i];
-    if (isnan(e)) {
-      out->undefined++;
-      continue;
-    }
-    if (e >= out->worst_error) {
-      out->worst_error = e;
-      out->worst_bound = bounds[i];
-    }
-    out->largest_ratio = fmax(out->largest_ratio, bounds[i] > 0 ? e / bounds[i] : (e > 0 ? INFINITY : 0));
-  }
-  if (*shift_error) {
-    out->spread = largest(spread, heads);
-    out->residual = largest(residual, heads);
-    out->toeplitz = true;
-    for (size_t head = 0; head < heads; head++) {
-      out->toeplitz = out->toeplitz && !(residual[head] > limit[head]);
-    }
-  }
-  free(limit);
-  free(bounds);
-  free(spread);
-  free(residual);
-  return *shift_error ? 0 : (int)err->code;
-}
-
-static const char *verdict(const struct summary *s, size_t n_shifts) {
-  if (s->undefined == n_shifts) {
-    return "undefined at every shift";
-  }
-  if (s->largest_ratio > 1 || !s->toeplitz) {
-    return "does not hold: the score depends on where, not only on how far apart";
-  }
-  if (s->spread <= s->worst_bound) {
-    return "trivially: no dependence on position at all";
-  }
-  return s->undefined ? "holds where it is defined" : "holds within rounding";
-}
-
-static int conclude_row(const struct plan_scheme *scheme, const struct record *record, struct table *rows,
-                        struct record *comparison, struct error *err) {
-  double *shift_error;
-  size_t n_shifts;
-  struct summary s;
-  int status = summarise(record, &shift_error, &n_shifts, &s, err);
-  if (!shift_error) {
-    return status;
-  }
-  const char *claimed = !(scheme->info->sites)                     ? "no positions"
-                        : scheme->info->traits & PE_TRAIT_RELATIVE ? "relative"
-                                                                   : "not relative";
-  status = table_text(rows, err, "%s", scheme->label);
-  status = status ? status : table_text(rows, err, "%s", scheme_role_name(record_role(record)));
-  status = status ? status : table_text(rows, err, "%s", claimed);
-  status = status ? status : table_number(rows, s.residual, err);
-  status = status ? status : table_number(rows, s.undefined == n_shifts ? NAN : s.worst_error, err);
-  status = status ? status : table_number(rows, s.undefined == n_shifts ? NAN : s.worst_bound, err);
-  status = status ? status : table_number(rows, s.spread, err);
-  status = status ? status : table_text(rows, err, "%s", verdict(&s, n_shifts));
-  const struct tensor *tensor = record_find(record, "shift_error");
-  const struct axis *shift = &tensor->axis[tensor->rank - 1];
-  struct axis_spec axis = axis_spec_of(shift);
-  status = status ? status : comparison_add(comparison, scheme, record, &axis, shift_error, "shift error", "1", err);
-  free(shift_error);
-  return status;
-}
-
-static int conclude(const struct plan *plan, const struct plan_experiment *entry, const struct record *const *records,
-                    struct conclusion *conclusion, struct error *err) {
-  struct record *comparison =
-      conclusion_add_comparison(conclusion, entry, NULL, "Score error against shift of all positions", err);
-  struct table *rows = comparison ? conclusion_add_table(conclusion, err) : NULL;
-  if (!rows || table_title(rows, err, "%s: does the score depend on the distance alone?", entry->label) ||
-      table_column(rows, "scheme", "scheme", false, false, err) ||
-      table_column(rows, "role", "role", false, false, err) ||
-      table_column(rows, "claimed", "claimed", false, false, err) ||
-      table_column(rows, "residual", "Toeplitz residual", true, false, err) ||
-      table_column(rows, "shift_error", "largest shift error", true, false, err) ||
-      table_column(rows, "bound", "rounding bound", true, false, err) ||
-      table_column(rows, "spread", "logit spread", true, false, err) ||
-      table_column(rows, "follows", "what follows", false, true, err)) {
-    return err->code;
-  }
-  for (size_t s = 0; s < plan->n_schemes; s++) {
-    if (!record_has_numbers(records[s]) || !record_find(records[s], "shift_error")) {
-      continue;
-    }
-    int status = conclude_row(&plan->schemes[s], records[s], rows, comparison, err);
-    if (status) {
-      return status;
-    }
-  }
-  return 0;
-}
-
 const struct experiment experiment_relative_position = {
     .info = {"relative_position", "Does the score depend on the distance alone?", &table, true, false},
     .run = run,
-    .conclude = conclude,
+    .conclude = conclude_relative_position,
 };

@@ -11,8 +11,30 @@
 
 enum { REASON = 160 };
 
-/* Where on an axis the config points; false: nowhere. Masks are named by their words. */
-static bool place_on_axis(const struct axis *axis, const char *value, size_t *place) {
+/* The place of `value` among the words, separated by spaces, that a tensor's attribute <axis>_names has. */
+static bool place_by_name(const struct tensor *tensor, const struct axis *axis, const char *value, size_t *place) {
+  char name[RECORD_NAME + 8];
+  snprintf(name, sizeof name, "%s_names", axis->name);
+  const struct attribute *names = attributes_find(&tensor->attributes, name);
+  const char *word = names ? names->text : "";
+  size_t length = strlen(value);
+  for (size_t i = 0; *word && i < axis->length; i++) {
+    size_t end = strcspn(word, " ");
+    if (end == length && !strncmp(word, value, length)) {
+      *place = i;
+      return true;
+    }
+    word += end + strspn(word + end, " ");
+  }
+  return false;
+}
+
+/* Where on an axis the config points; false: nowhere. Masks are named by their words, and so are the places of an axis
+ * that the tensor names. */
+static bool place_on_axis(const struct tensor *tensor, const struct axis *axis, const char *value, size_t *place) {
+  if (place_by_name(tensor, axis, value, place)) {
+    return true;
+  }
   char *end;
   double number = strtod(value, &end);
   for (size_t i = 0; *end && mask_names[i]; i++) {
@@ -41,7 +63,7 @@ static bool resolve_choices(const struct plan_expectation *e, const struct tenso
     bool found = false;
     for (unsigned a = 0; a < tensor->rank; a++) {
       if (!strcmp(tensor->axis[a].name, choice->axis)) {
-        found = place_on_axis(&tensor->axis[a], choice->value, &at[a]);
+        found = place_on_axis(tensor, &tensor->axis[a], choice->value, &at[a]);
       }
     }
     if (!found) {

@@ -23,3 +23,8 @@ expect_code 1 "$PE_RUN" config.yaml 'expect=[shift_error.rope > 1]' output=resul
 expect_output '2 numbers where one is needed'
 # With several seeds it must hold for each.
 expect_code 0 "$PE_RUN" config.yaml seeds=3 'expect=[shift_error.rope.max < 1e-3]' output=results.h5 --quiet
+# Places of an axis that has names are chosen by them.
+expect_code 0 "$PE_RUN" config.yaml output=results.h5 --quiet \
+  'expect=["drift_rms[stage=frequency, dtype=bfloat16].rope.max < 1e-12", "fidelity_rms[stage=frequency, dtype=bfloat16].rope.min > 1e-4"]'
+expect_code 1 "$PE_RUN" config.yaml 'expect=["drift_rms[stage=nowhere].rope.max < 1"]' output=results.h5 --quiet
+expect_output 'there is no stage=nowhere'
