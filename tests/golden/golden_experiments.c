@@ -152,7 +152,8 @@ static void test_relative_position(void **state) {
   double token = golden_number(&file, group, "token");
   golden_array id = {.rank = 1, .n = 1, .data = &token};
   char *text =
-      config_on(&id, N_PLAIN, "relative_position: {length: 32, shifts: [1, 16, 96, 256, 4096, 65536], stages: [], save: [logits]}");
+      config_on(&id, N_PLAIN,
+                "relative_position: {length: 32, shifts: [1, 16, 96, 256, 4096, 65536], stages: [], save: [logits]}");
   config_run run;
   config_run_must_pass(&run, text, "");
   for (size_t s = 0; s < N_PLAIN; s++) {
