@@ -58,6 +58,7 @@ void bench_fill(float *x, size_t n, const char *name);
 int bench_scan(const struct bench *bench, json_t *result, struct error *err);
 int bench_ceilings(const struct bench *bench, json_t *result, struct error *err);
 int bench_scheme(const struct bench *bench, json_t *result, struct error *err);
+int bench_train(const struct bench *bench, json_t *result, struct error *err);
 int bench_write(const struct bench *bench, json_t *result, struct error *err);
 int bench_process(const struct bench *bench, json_t *result, struct error *err);
 

@@ -47,7 +47,7 @@ int bench_instance_open(struct bench_instance *out, const char *scheme, struct e
   }
   struct instance_request request = {.scheme = found,
                                      .shape = {.struct_size = sizeof request.shape,
-                                               .n_layers = 1,
+                                               .n_layers = out->n_layers ? (uint32_t)out->n_layers : 1,
                                                .n_heads = (uint32_t)out->n_heads,
                                                .n_kv_heads = (uint32_t)out->n_kv_heads,
                                                .d_model = (uint32_t)(out->n_heads * out->head_dim),

@@ -12,7 +12,8 @@ struct bench_instance {
   struct host *host;
   struct instance *instance;
   size_t length, n_heads, n_kv_heads, head_dim;
-  double *mapped; /* [length][axes] */
+  size_t n_layers; /* 0: 1 */
+  double *mapped;  /* [length][axes] */
   double seq_len;
 };
 

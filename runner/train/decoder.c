@@ -17,14 +17,12 @@ static bool take(float **slot, size_t a, size_t b, struct error *err) {
 }
 
 static bool take_norm(struct norm_rows *rows, size_t n, size_t d, struct error *err) {
-  return take(&rows->y, n, d, err) && take(&rows->normal, n, d, err) && take(&rows->dy, n, d, err) &&
-         take(&rows->inverse, n, 1, err);
+  return take(&rows->y, n, d, err) && take(&rows->normal, n, d, err) && take(&rows->inverse, n, 1, err);
 }
 
 static void free_norm(struct norm_rows *rows) {
   free(rows->y);
   free(rows->normal);
-  free(rows->dy);
   free(rows->inverse);
 }
 
@@ -42,8 +40,7 @@ static bool take_layer(struct decoder *decoder, size_t layer, struct error *err)
   size_t n = decoder->most_sequences * decoder->longest, d = s->d_model;
   size_t square = decoder->most_sequences * s->heads * decoder->longest;
   bool taken = take_norm(&rows->norm, n, d, err) && take_norm(&rows->ff_norm, n, d, err) && take(&rows->q, n, d, err) &&
-               take(&rows->k, n, d, err) && take(&rows->v, n, d, err) && take(&rows->dq, n, d, err) &&
-               take(&rows->dk, n, d, err) && take(&rows->dv, n, d, err) &&
+               take(&rows->k, n, d, err) && take(&rows->v, n, d, err) &&
                take(&rows->weights, square, decoder->longest, err) && take(&rows->context, n, d, err) &&
                take(&rows->slope, n, s->d_ff, err) && take(&rows->hidden, n, s->d_ff, err);
   if (taken && wants_dscores(decoder, layer)) {
@@ -63,9 +60,9 @@ static bool take_space(struct decoder *decoder, struct decoder_space *space, str
     size_t moved = instance_qk_width(stack_layer(decoder->stack, layer));
     width = moved > width ? moved : width;
   }
-  return take(&space->x, n, s->d_model, err) && take(&space->rows, n, s->d_model, err) &&
+  return take(&space->rows, n, s->d_model, err) && take(&space->dy, n, s->d_model, err) &&
          take(&space->wide, n, s->d_ff, err) && take(&space->scores, n, n, err) &&
-         take(&space->by_head, 4 * s->heads * n, width, err);
+         take(&space->turned, width, n, err) && take(&space->by_head, 4 * s->heads * n, width, err);
 }
 
 /* One block of gradients of the scheme's tensors for each unit of work, and pointers to them as the host wants them. */
@@ -90,18 +87,30 @@ static bool take_scheme(struct decoder *decoder, struct error *err) {
   return decoder->scheme_slots != NULL;
 }
 
+/* One block of gradients of biases and norms for each sequence. */
+static bool take_vectors(struct decoder *decoder, struct error *err) {
+  const struct parameters *layout = decoder->layout;
+  decoder->vector_at = memory_new(layout->n, sizeof *decoder->vector_at, "training", err);
+  for (size_t i = 0; decoder->vector_at && i < layout->scheme; i++) {
+    decoder->vector_at[i] = decoder->vector_floats;
+    decoder->vector_floats += layout->items[i].is_matrix ? 0 : layout->items[i].count;
+  }
+  return decoder->vector_at && take(&decoder->vectors, decoder->most_sequences, decoder->vector_floats, err);
+}
+
 static bool take_all(struct decoder *decoder, struct error *err) {
   const struct decoder_shape *s = &decoder->layout->shape;
-  size_t n = decoder->most_sequences * decoder->longest;
+  size_t n = decoder->most_sequences * decoder->longest, d = s->d_model;
+  struct back_rows *back = &decoder->back;
   decoder->layers = memory_new(s->layers, sizeof *decoder->layers, "training", err);
-  decoder->residual = memory_new(2 * s->layers + 1, sizeof *decoder->residual, "training", err);
   decoder->space = memory_new(decoder->threads, sizeof *decoder->space, "training", err);
   decoder->losses = memory_new(decoder->most_sequences, sizeof *decoder->losses, "training", err);
-  bool taken = decoder->layers && decoder->residual && decoder->space && decoder->losses && take_scheme(decoder, err) &&
-               take_norm(&decoder->final_norm, n, s->d_model, err) && take(&decoder->logits, n, s->vocab, err);
-  for (size_t i = 0; taken && i < 2 * s->layers + 1; i++) {
-    taken = take(&decoder->residual[i], n, s->d_model, err);
-  }
+  bool taken = decoder->layers && decoder->space && decoder->losses && take_scheme(decoder, err) &&
+               take_vectors(decoder, err) && take_norm(&decoder->final_norm, n, d, err) &&
+               take(&decoder->stream, n, d, err) && take(&decoder->logits, n, s->vocab, err) &&
+               take(&decoder->turned, decoder->layout->count, 1, err) && take(&back->dq, n, d, err) &&
+               take(&back->dk, n, d, err) && take(&back->dv, n, d, err) && take(&back->ff_out, n, d, err) &&
+               take(&back->heads_out, n, d, err);
   for (size_t layer = 0; taken && layer < s->layers; layer++) {
     taken = take_layer(decoder, layer, err);
   }
@@ -136,9 +145,8 @@ struct decoder *decoder_new(const struct parameters *layout, const struct stack 
 static void free_layer(struct layer_rows *rows) {
   free_norm(&rows->norm);
   free_norm(&rows->ff_norm);
-  float *const blocks[] = {rows->q,       rows->k,       rows->v,       rows->dq,      rows->dk,
-                           rows->dv,      rows->moved_q, rows->moved_k, rows->weights, rows->dscores,
-                           rows->context, rows->slope,   rows->hidden};
+  float *const blocks[] = {rows->q,       rows->k,       rows->v,       rows->moved_q, rows->moved_k,
+                           rows->weights, rows->dscores, rows->context, rows->slope,   rows->hidden};
   for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
     free(blocks[i]);
   }
@@ -152,36 +160,91 @@ void decoder_free(struct decoder *decoder) {
   for (size_t layer = 0; decoder->layers && layer < s->layers; layer++) {
     free_layer(&decoder->layers[layer]);
   }
-  for (size_t i = 0; decoder->residual && i < 2 * s->layers + 1; i++) {
-    free(decoder->residual[i]);
-  }
   for (unsigned thread = 0; decoder->space && thread < decoder->threads; thread++) {
     struct decoder_space *space = &decoder->space[thread];
-    free(space->x);
     free(space->rows);
+    free(space->dy);
     free(space->wide);
     free(space->scores);
+    free(space->turned);
     free(space->by_head);
   }
   encoding_destroy(&decoder->encoding);
   free_norm(&decoder->final_norm);
-  free(decoder->layers);
-  free(decoder->residual);
-  free(decoder->space);
-  free(decoder->losses);
-  free(decoder->logits);
-  free(decoder->scheme_blocks);
-  free(decoder->scheme_slots);
-  free(decoder->tiles);
+  void *const blocks[] = {decoder->layers,        decoder->space,        decoder->losses,  decoder->stream,
+                          decoder->logits,        decoder->turned,       decoder->vectors, decoder->vector_at,
+                          decoder->scheme_blocks, decoder->scheme_slots, decoder->tiles,   decoder->first_tile,
+                          decoder->back.dq,       decoder->back.dk,      decoder->back.dv, decoder->back.ff_out,
+                          decoder->back.heads_out};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+    free(blocks[i]);
+  }
   free(decoder);
 }
 
 /* ---- one call ---- */
 
-static int run_sequence(void *context, size_t unit, unsigned thread, struct error *err) {
+/* One tensor transposed, if it is a matrix that is needed so. */
+static int turn(void *context, size_t unit, unsigned thread, struct error *err) {
+  (void)thread;
+  (void)err;
   const struct pass *pass = context;
-  int status = decoder_forward_sequence(pass, unit, thread, err);
-  return status || !pass->gradient ? status : decoder_backward_sequence(pass, unit, thread, err);
+  const struct decoder *decoder = pass->decoder;
+  const struct parameters *layout = decoder->layout;
+  const struct parameter *matrix = &layout->items[unit];
+  /* Embeddings are looked up by row, unless they are the output, too; the way back needs the others. */
+  bool needed = matrix->is_matrix && (unit == 0 ? layout->shape.tied : pass->gradient != NULL);
+  if (needed) {
+    size_t rows = matrix->rank == 3 ? layout->shape.d_model : matrix->dim[0], columns = matrix->count / rows;
+    train_kernels()->transpose(rows, columns, 1.0f, pass->parameters + matrix->offset, columns,
+                               decoder->turned + matrix->offset, rows);
+  }
+  return 0;
+}
+
+static int embed_unit(void *context, size_t sequence, unsigned thread, struct error *err) {
+  (void)thread;
+  (void)err;
+  decoder_embed(context, sequence);
+  return 0;
+}
+
+static int forward_unit(void *context, size_t sequence, unsigned thread, struct error *err) {
+  return decoder_forward_layer(context, sequence, thread, err);
+}
+
+static int output_unit(void *context, size_t sequence, unsigned thread, struct error *err) {
+  (void)err;
+  decoder_output(context, sequence, thread);
+  return 0;
+}
+
+static int backward_unit(void *context, size_t sequence, unsigned thread, struct error *err) {
+  return decoder_backward_layer(context, sequence, thread, err);
+}
+
+/* All sequences through one layer before the next: its weights stay in the cache. */
+static int forward(struct pass *pass, struct pool *pool, struct error *err) {
+  size_t sequences = pass->batch->sequences;
+  int status = pool_run(pool, sequences, embed_unit, pass, err);
+  for (size_t layer = 0; !status && layer < pass->decoder->layout->shape.layers; layer++) {
+    pass->layer = layer;
+    status = pool_run(pool, sequences, forward_unit, pass, err);
+  }
+  return status ? status : pool_run(pool, sequences, output_unit, pass, err);
+}
+
+static int backward(struct pass *pass, struct pool *pool, struct error *err) {
+  size_t layers = pass->decoder->layout->shape.layers;
+  int status = 0;
+  for (size_t layer = layers; !status && layer-- > 0;) {
+    pass->layer = layer;
+    status = pool_run(pool, pass->batch->sequences, backward_unit, pass, err);
+    status = status ? status : decoder_matrix_gradients(pass, pool, err);
+  }
+  pass->layer = layers;
+  status = status ? status : decoder_matrix_gradients(pass, pool, err);
+  return status ? status : decoder_vector_gradients(pass, pool, err);
 }
 
 int decoder_gradient(struct decoder *decoder, const float *parameters, const struct batch *batch, struct pool *pool,
@@ -204,10 +267,9 @@ int decoder_gradient(struct decoder *decoder, const float *parameters, const str
     size_t blocks = decoder->most_sequences + s->layers * s->heads + 1;
     memset(decoder->scheme_blocks, 0, blocks * decoder->scheme_floats * sizeof *decoder->scheme_blocks);
   }
-  status = status ? status : pool_run(pool, batch->sequences, run_sequence, &pass, err);
-  if (!status && gradient) {
-    status = decoder_weight_gradients(&pass, pool, err);
-  }
+  status = status ? status : pool_run(pool, decoder->layout->n, turn, &pass, err);
+  status = status ? status : forward(&pass, pool, err);
+  status = status || !gradient ? status : backward(&pass, pool, err);
   if (status) {
     return status;
   }

@@ -123,10 +123,11 @@ int decoder_attend(const struct pass *pass, size_t layer, size_t sequence, struc
   }
   for (size_t head = 0; head < heads; head++) {
     struct head h = head_of(pass, layer, sequence, head);
+    struct matrix keys = {space->turned, n};
+    train_kernels()->transpose(n, h.width, (float)h.scale, h.k.data, h.k.stride, space->turned, n);
     for (size_t first = 0; first < n; first += BLOCK) {
       size_t count = smaller(BLOCK, n - first), seen = first + count;
-      product_b_transposed(count, seen, h.width, (float)h.scale, rows_from(h.q, first), h.k, false,
-                           h.weights + first * n, n);
+      product(count, seen, h.width, rows_from(h.q, first), keys, false, h.weights + first * n, n);
     }
     if (looks_at_content(scheme)) {
       /* Above the diagonal of the last block nothing was written yet; a bias is added there, too, and then dropped. */
@@ -146,7 +147,7 @@ int decoder_attend(const struct pass *pass, size_t layer, size_t sequence, struc
     }
     for (size_t first = 0; first < n; first += BLOCK) {
       size_t count = smaller(BLOCK, n - first), seen = first + count;
-      product(count, head_dim, seen, 1.0f, (struct matrix){h.weights + first * n, n}, h.v, false,
+      product(count, head_dim, seen, (struct matrix){h.weights + first * n, n}, h.v, false,
               rows->context + (sequence * n + first) * d + head * head_dim, d);
     }
   }
@@ -155,20 +156,22 @@ int decoder_attend(const struct pass *pass, size_t layer, size_t sequence, struc
 
 /* dq, dk [n][width] (stride) of one head from dcontext [n][d]; dv rows of the layer. */
 static int head_backward(const struct pass *pass, size_t layer, size_t sequence, size_t head, const float *dcontext,
-                         float *dscores, float *dq, float *dk, size_t stride, struct error *err) {
+                         const struct decoder_space *space, float *dscores, float *dq, float *dk, size_t stride,
+                         struct error *err) {
   struct decoder *decoder = pass->decoder;
   const struct decoder_shape *shape = &decoder->layout->shape;
-  struct layer_rows *rows = &decoder->layers[layer];
   struct head h = head_of(pass, layer, sequence, head);
   size_t n = h.n, d = shape->d_model;
   const struct instance *scheme = stack_layer(decoder->stack, layer);
   struct matrix dc = {dcontext + head * h.head_dim, d}, weights = {h.weights, n}, ds = {dscores, n};
-  float *dv = rows->dv + sequence * n * d + head * h.head_dim;
+  float *dv = decoder->back.dv + sequence * n * d + head * h.head_dim;
+  struct matrix values = {space->turned, n};
+  train_kernels()->transpose(n, h.head_dim, 1.0f, h.v.data, h.v.stride, space->turned, n);
   for (size_t first = 0; first < n; first += BLOCK) {
     size_t count = smaller(BLOCK, n - first), seen = first + count;
-    product_b_transposed(count, seen, h.head_dim, 1.0f, rows_from(dc, first), h.v, false, dscores + first * n, n);
+    product(count, seen, h.head_dim, rows_from(dc, first), values, false, dscores + first * n, n);
     /* Keys of this block are seen by its own rows and all later ones. */
-    product_a_transposed(count, h.head_dim, n - first, 1.0f, (struct matrix){h.weights + first * n + first, n},
+    product_a_transposed(count, h.head_dim, n - first, (struct matrix){h.weights + first * n + first, n},
                          rows_from(dc, first), false, dv + first * d, d);
   }
   for (size_t i = 0; i < n; i++) {
@@ -177,9 +180,15 @@ static int head_backward(const struct pass *pass, size_t layer, size_t sequence,
   }
   for (size_t first = 0; first < n; first += BLOCK) {
     size_t count = smaller(BLOCK, n - first), seen = first + count;
-    product(count, h.width, seen, (float)h.scale, rows_from(ds, first), h.k, false, dq + first * stride, stride);
-    product_a_transposed(count, h.width, n - first, (float)h.scale, (struct matrix){dscores + first * n + first, n},
+    product(count, h.width, seen, rows_from(ds, first), h.k, false, dq + first * stride, stride);
+    product_a_transposed(count, h.width, n - first, (struct matrix){dscores + first * n + first, n},
                          rows_from(h.q, first), false, dk + first * stride, stride);
+  }
+  for (size_t i = 0; i < n; i++) {
+    for (size_t c = 0; c < h.width; c++) {
+      dq[i * stride + c] *= (float)h.scale;
+      dk[i * stride + c] *= (float)h.scale;
+    }
   }
   if (!looks_at_content(scheme)) {
     return 0;
@@ -197,14 +206,14 @@ int decoder_attend_backward(const struct pass *pass, size_t layer, size_t sequen
   struct layer_rows *rows = &decoder->layers[layer];
   size_t n = pass->batch->length, d = shape->d_model, heads = shape->heads, head_dim = d / heads;
   size_t width = instance_qk_width(scheme), at = sequence * n * d;
-  float *dq = rows->dq + at, *dk = rows->dk + at;
+  float *dq = decoder->back.dq + at, *dk = decoder->back.dk + at;
   float *moved_dq = space->by_head, *moved_dk = moved_dq + heads * n * width;
   for (size_t head = 0; head < heads; head++) {
     float *dscores = rows->dscores ? rows->dscores + (sequence * heads + head) * n * n : space->scores;
-    int status = rows->moved_q ? head_backward(pass, layer, sequence, head, dcontext, dscores,
+    int status = rows->moved_q ? head_backward(pass, layer, sequence, head, dcontext, space, dscores,
                                                moved_dq + head * n * width, moved_dk + head * n * width, width, err)
-                               : head_backward(pass, layer, sequence, head, dcontext, dscores, dq + head * head_dim,
-                                               dk + head * head_dim, d, err);
+                               : head_backward(pass, layer, sequence, head, dcontext, space, dscores,
+                                               dq + head * head_dim, dk + head * head_dim, d, err);
     if (status) {
       return status;
     }

@@ -5,12 +5,13 @@
 #include <string.h>
 
 /* x [T][d] = embed_scale * embeddings[id] + pe_scale * encoding */
-static void embed(const struct pass *pass, size_t sequence, float *x) {
+void decoder_embed(const struct pass *pass, size_t sequence) {
   const struct decoder *decoder = pass->decoder;
   const struct decoder_shape *shape = &decoder->layout->shape;
   const float *table = tensor_at(pass, 0);
   float scale = (float)shape->embed_scale;
   size_t d = shape->d_model, length = pass->batch->length;
+  float *x = decoder->stream + sequence * length * d;
   for (size_t t = 0; t < length; t++) {
     const float *row = table + (size_t)pass->batch->ids[sequence * length + t] * d;
     for (size_t i = 0; i < d; i++) {
@@ -60,25 +61,16 @@ static double loss_of(size_t vocab, const float *logits, size_t target) {
   return max + log(sum) - (double)logits[target];
 }
 
-/* logits [T][vocab] of a sequence; then, where gradients are wanted, d loss / d logits in their place. */
-static void finish(const struct pass *pass, size_t sequence, const float *x) {
+void decoder_output(const struct pass *pass, size_t sequence, unsigned thread) {
   struct decoder *decoder = pass->decoder;
   const struct parameters *layout = decoder->layout;
   size_t n = pass->batch->length, d = layout->shape.d_model, vocab = layout->shape.vocab, first = sequence * n;
   float *logits = decoder->logits + first * vocab;
-  const float *y = decoder->final_norm.y + first * d;
   norm_forward(pass, &decoder->final_norm, sequence, tensor_at(pass, layout->final_ln_scale),
-               tensor_at(pass, layout->final_ln_bias), x);
-  for (size_t t = 0; t < n; t++) {
-    memcpy(logits + t * vocab, tensor_at(pass, layout->b_out), vocab * sizeof *logits);
-  }
-  if (layout->shape.tied) {
-    product_b_transposed(n, vocab, d, 1.0f, (struct matrix){y, d}, (struct matrix){tensor_at(pass, 0), d}, true, logits,
-                         vocab);
-  } else {
-    product(n, vocab, d, 1.0f, (struct matrix){y, d}, (struct matrix){tensor_at(pass, layout->w_out), vocab}, true,
-            logits, vocab);
-  }
+               tensor_at(pass, layout->final_ln_bias), decoder->stream + first * d);
+  linear(n, d, vocab, decoder->final_norm.y + first * d,
+         layout->shape.tied ? decoder->turned : tensor_at(pass, layout->w_out), tensor_at(pass, layout->b_out), false,
+         logits);
   double loss = 0;
   for (size_t t = 0; t < n; t++) {
     int32_t target = pass->batch->targets[first + t];
@@ -91,29 +83,26 @@ static void finish(const struct pass *pass, size_t sequence, const float *x) {
     }
   }
   decoder->losses[sequence] = loss;
+  if (pass->gradient) {
+    decoder_output_backward(pass, sequence, thread);
+  }
 }
 
-int decoder_forward_sequence(const struct pass *pass, size_t sequence, unsigned thread, struct error *err) {
+int decoder_forward_layer(const struct pass *pass, size_t sequence, unsigned thread, struct error *err) {
   struct decoder *decoder = pass->decoder;
-  const struct decoder_shape *shape = &decoder->layout->shape;
-  size_t n = pass->batch->length, d = shape->d_model, first = sequence * n;
-  float *x = decoder->space[thread].x;
-  embed(pass, sequence, x);
-  for (size_t layer = 0; layer < shape->layers; layer++) {
-    struct layer_rows *rows = &decoder->layers[layer];
-    norm_forward(pass, &rows->norm, sequence, layer_tensor(pass, layer, LN_SCALE), layer_tensor(pass, layer, LN_BIAS),
-                 x);
-    const float *y = rows->norm.y + first * d;
-    linear(n, d, d, y, layer_tensor(pass, layer, W_Q), layer_tensor(pass, layer, B_Q), false, rows->q + first * d);
-    linear(n, d, d, y, layer_tensor(pass, layer, W_K), layer_tensor(pass, layer, B_K), false, rows->k + first * d);
-    linear(n, d, d, y, layer_tensor(pass, layer, W_V), layer_tensor(pass, layer, B_V), false, rows->v + first * d);
-    int status = decoder_attend(pass, layer, sequence, &decoder->space[thread], err);
-    if (status) {
-      return status;
-    }
-    linear(n, d, d, rows->context + first * d, layer_tensor(pass, layer, W_O), layer_tensor(pass, layer, B_O), true, x);
-    feed_forward(pass, layer, sequence, x);
+  size_t n = pass->batch->length, d = decoder->layout->shape.d_model, first = sequence * n, layer = pass->layer;
+  struct layer_rows *rows = &decoder->layers[layer];
+  float *x = decoder->stream + first * d;
+  norm_forward(pass, &rows->norm, sequence, layer_tensor(pass, layer, LN_SCALE), layer_tensor(pass, layer, LN_BIAS), x);
+  const float *y = rows->norm.y + first * d;
+  linear(n, d, d, y, layer_tensor(pass, layer, W_Q), layer_tensor(pass, layer, B_Q), false, rows->q + first * d);
+  linear(n, d, d, y, layer_tensor(pass, layer, W_K), layer_tensor(pass, layer, B_K), false, rows->k + first * d);
+  linear(n, d, d, y, layer_tensor(pass, layer, W_V), layer_tensor(pass, layer, B_V), false, rows->v + first * d);
+  int status = decoder_attend(pass, layer, sequence, &decoder->space[thread], err);
+  if (status) {
+    return status;
   }
-  finish(pass, sequence, x);
+  linear(n, d, d, rows->context + first * d, layer_tensor(pass, layer, W_O), layer_tensor(pass, layer, B_O), true, x);
+  feed_forward(pass, layer, sequence, x);
   return 0;
 }

@@ -1,8 +1,9 @@
-/* Gradients of the weights: sums over all rows of a batch, cut into fixed tiles of the weights, so that each sum is
- * made whole by one unit of work.
+/* Gradients of the matrices: sums over all rows of a batch, cut into fixed tiles, so that each sum is made whole by one
+ * unit of work:
  *
- *     dw [in][out] = x' dy        db [out] = sum of rows of dy        norms: dscale = sum of dy normal, dbias = sum of
- * dy
+ *     dw [in][out] = x' dy
+ *
+ * and the sums of what the sequences left of the other gradients.
  */
 #include "train/decoder_parts.h"
 #include "train/product.h"
@@ -13,93 +14,81 @@
 
 enum { TILE = 128 };
 
-enum tile_kind { TILE_PRODUCT, TILE_SUM, TILE_NORM, TILE_EMBEDDINGS };
+enum tile_kind { TILE_PRODUCT, TILE_EMBEDDINGS };
 
 struct tile {
   enum tile_kind kind;
-  size_t parameter;    /* index; TILE_NORM: of its scale, the bias follows */
+  size_t parameter;    /* index */
   const float *x, *dy; /* [N][x_stride], [N][dy_stride] */
   size_t x_stride, dy_stride;
   size_t row, rows, column, columns; /* of the tensor as a matrix [in][out] */
   size_t out;
 };
 
-static void add(struct decoder *decoder, const struct tile *tile) {
-  decoder->tiles[decoder->n_tiles++] = *tile;
+static void add(struct decoder *decoder, size_t *count, const struct tile *tile) {
+  decoder->tiles[(*count)++] = *tile;
 }
 
-/* A weight [in][out] and its bias, unless that is 0. */
-static void add_linear(struct decoder *decoder, size_t weight, size_t bias, size_t in, size_t out, const float *x,
+static void add_matrix(struct decoder *decoder, size_t *count, size_t weight, size_t in, size_t out, const float *x,
                        const float *dy) {
   for (size_t row = 0; row < in; row += TILE) {
     for (size_t column = 0; column < out; column += TILE) {
-      add(decoder, &(struct tile){.kind = TILE_PRODUCT,
-                                  .parameter = weight,
-                                  .x = x,
-                                  .dy = dy,
-                                  .x_stride = in,
-                                  .dy_stride = out,
-                                  .row = row,
-                                  .rows = in - row < TILE ? in - row : TILE,
-                                  .column = column,
-                                  .columns = out - column < TILE ? out - column : TILE,
-                                  .out = out});
+      add(decoder, count,
+          &(struct tile){.kind = TILE_PRODUCT,
+                         .parameter = weight,
+                         .x = x,
+                         .dy = dy,
+                         .x_stride = in,
+                         .dy_stride = out,
+                         .row = row,
+                         .rows = in - row < TILE ? in - row : TILE,
+                         .column = column,
+                         .columns = out - column < TILE ? out - column : TILE,
+                         .out = out});
     }
   }
-  add(decoder, &(struct tile){.kind = TILE_SUM, .parameter = bias, .dy = dy, .dy_stride = out, .columns = out});
-}
-
-static void add_norm(struct decoder *decoder, size_t scale, const struct norm_rows *rows) {
-  size_t d = decoder->layout->shape.d_model;
-  add(decoder,
-      &(struct tile){
-          .kind = TILE_NORM, .parameter = scale, .x = rows->normal, .dy = rows->dy, .dy_stride = d, .columns = d});
 }
 
 static size_t tiles_of(size_t in, size_t out) {
-  return ((in + TILE - 1) / TILE) * ((out + TILE - 1) / TILE) + 1;
+  return ((in + TILE - 1) / TILE) * ((out + TILE - 1) / TILE);
 }
 
 int decoder_plan_tiles(struct decoder *decoder, struct error *err) {
   const struct parameters *layout = decoder->layout;
   const struct decoder_shape *s = &layout->shape;
-  size_t d = s->d_model;
-  size_t most = s->layers * (4 * tiles_of(d, d) + 2 * tiles_of(d, s->d_ff) + 2) + tiles_of(d, s->vocab) +
-                tiles_of(s->vocab, d) + 2;
+  const struct back_rows *back = &decoder->back;
+  size_t d = s->d_model, count = 0, embedding_tiles = (d + TILE / 4 - 1) / (TILE / 4);
+  size_t most = s->layers * (4 * tiles_of(d, d) + 2 * tiles_of(d, s->d_ff)) + tiles_of(d, s->vocab) + embedding_tiles;
   decoder->tiles = memory_new(most, sizeof *decoder->tiles, "tiles of gradients", err);
-  if (!decoder->tiles) {
+  decoder->first_tile = memory_new(s->layers + 2, sizeof *decoder->first_tile, "tiles of gradients", err);
+  if (!decoder->tiles || !decoder->first_tile) {
     return ERROR_MEMORY;
   }
   for (size_t layer = 0; layer < s->layers; layer++) {
     const struct layer_rows *rows = &decoder->layers[layer];
     size_t first = parameter_of_layer(layer, LN_SCALE);
-    add_linear(decoder, first + W_1, first + B_1, d, s->d_ff, rows->ff_norm.y, rows->slope);
-    add_linear(decoder, first + W_2, first + B_2, s->d_ff, d, rows->hidden, decoder->residual[2 * layer + 2]);
-    add_linear(decoder, first + W_Q, first + B_Q, d, d, rows->norm.y, rows->dq);
-    add_linear(decoder, first + W_K, first + B_K, d, d, rows->norm.y, rows->dk);
-    add_linear(decoder, first + W_V, first + B_V, d, d, rows->norm.y, rows->dv);
-    add_linear(decoder, first + W_O, first + B_O, d, d, rows->context, decoder->residual[2 * layer + 1]);
-    add_norm(decoder, first + LN_SCALE, &rows->norm);
-    add_norm(decoder, first + FF_LN_SCALE, &rows->ff_norm);
+    decoder->first_tile[layer] = count;
+    add_matrix(decoder, &count, first + W_1, d, s->d_ff, rows->ff_norm.y, rows->slope);
+    add_matrix(decoder, &count, first + W_2, s->d_ff, d, rows->hidden, back->ff_out);
+    add_matrix(decoder, &count, first + W_Q, d, d, rows->norm.y, back->dq);
+    add_matrix(decoder, &count, first + W_K, d, d, rows->norm.y, back->dk);
+    add_matrix(decoder, &count, first + W_V, d, d, rows->norm.y, back->dv);
+    add_matrix(decoder, &count, first + W_O, d, d, rows->context, back->heads_out);
   }
-  add_norm(decoder, layout->final_ln_scale, &decoder->final_norm);
-  if (s->tied) {
-    add(decoder, &(struct tile){.kind = TILE_SUM,
-                                .parameter = layout->b_out,
-                                .dy = decoder->logits,
-                                .dy_stride = s->vocab,
-                                .columns = s->vocab});
-  } else {
-    add_linear(decoder, layout->w_out, layout->b_out, d, s->vocab, decoder->final_norm.y, decoder->logits);
+  decoder->first_tile[s->layers] = count;
+  if (!s->tied) {
+    add_matrix(decoder, &count, layout->w_out, d, s->vocab, decoder->final_norm.y, decoder->logits);
   }
   /* Cut by columns alone: a row of the table belongs to whichever token comes along. */
   for (size_t column = 0; column < d; column += TILE / 4) {
-    add(decoder, &(struct tile){.kind = TILE_EMBEDDINGS,
-                                .dy = decoder->residual[0],
-                                .dy_stride = d,
-                                .column = column,
-                                .columns = d - column < TILE / 4 ? d - column : TILE / 4});
+    add(decoder, &count,
+        &(struct tile){.kind = TILE_EMBEDDINGS,
+                       .dy = decoder->stream,
+                       .dy_stride = d,
+                       .column = column,
+                       .columns = d - column < TILE / 4 ? d - column : TILE / 4});
   }
+  decoder->first_tile[s->layers + 1] = count;
   return 0;
 }
 
@@ -110,7 +99,7 @@ static void embeddings_tile(const struct pass *pass, const struct tile *tile) {
   size_t d = shape->d_model, vocab = shape->vocab, n = pass->batch->sequences * pass->batch->length;
   float *table = pass->gradient + decoder->layout->items[0].offset;
   if (shape->tied) {
-    product_a_transposed(vocab, tile->columns, n, 1.0f, (struct matrix){decoder->logits, vocab},
+    product_a_transposed(vocab, tile->columns, n, (struct matrix){decoder->logits, vocab},
                          (struct matrix){decoder->final_norm.y + tile->column, d}, false, table + tile->column, d);
   } else {
     for (size_t id = 0; id < vocab; id++) {
@@ -128,26 +117,40 @@ static int run_tile(void *context, size_t unit, unsigned thread, struct error *e
   (void)err;
   const struct pass *pass = context;
   const struct decoder *decoder = pass->decoder;
-  const struct tile *tile = &decoder->tiles[unit];
-  const struct train_kernels *kernels = train_kernels();
+  const struct tile *tile = &decoder->tiles[decoder->first_tile[pass->layer] + unit];
   size_t n = pass->batch->sequences * pass->batch->length;
-  float *out = pass->gradient + decoder->layout->items[tile->parameter].offset;
-  switch (tile->kind) {
-  case TILE_PRODUCT:
-    product_a_transposed(tile->rows, tile->columns, n, 1.0f, (struct matrix){tile->x + tile->row, tile->x_stride},
-                         (struct matrix){tile->dy + tile->column, tile->dy_stride}, false,
-                         out + tile->row * tile->out + tile->column, tile->out);
-    break;
-  case TILE_SUM:
-    kernels->column_sums(n, tile->columns, tile->dy_stride, tile->dy, NULL, out);
-    break;
-  case TILE_NORM:
-    kernels->column_sums(n, tile->columns, tile->dy_stride, tile->dy, tile->x, out);
-    kernels->column_sums(n, tile->columns, tile->dy_stride, tile->dy, NULL,
-                         pass->gradient + decoder->layout->items[tile->parameter + 1].offset);
-    break;
-  default:
+  if (tile->kind == TILE_EMBEDDINGS) {
     embeddings_tile(pass, tile);
+    return 0;
+  }
+  float *out = pass->gradient + decoder->layout->items[tile->parameter].offset;
+  product_a_transposed(tile->rows, tile->columns, n, (struct matrix){tile->x + tile->row, tile->x_stride},
+                       (struct matrix){tile->dy + tile->column, tile->dy_stride}, false,
+                       out + tile->row * tile->out + tile->column, tile->out);
+  return 0;
+}
+
+int decoder_matrix_gradients(const struct pass *pass, struct pool *pool, struct error *err) {
+  const size_t *first = pass->decoder->first_tile + pass->layer;
+  struct pass context = *pass;
+  return pool_run(pool, first[1] - first[0], run_tile, &context, err);
+}
+
+/* ---- biases and norms ---- */
+
+static int add_vectors(void *context, size_t unit, unsigned thread, struct error *err) {
+  (void)thread;
+  (void)err;
+  const struct pass *pass = context;
+  const struct parameters *layout = pass->decoder->layout;
+  const struct parameter *vector = &layout->items[unit];
+  if (vector->is_matrix || unit >= layout->scheme) {
+    return 0;
+  }
+  float *sum = pass->gradient + vector->offset;
+  memcpy(sum, vector_of(pass, 0, unit), vector->count * sizeof *sum);
+  for (size_t sequence = 1; sequence < pass->batch->sequences; sequence++) {
+    train_kernels()->add(vector->count, vector_of(pass, sequence, unit), sum);
   }
   return 0;
 }
@@ -189,10 +192,10 @@ static int rows_gradient(const struct pass *pass, struct error *err) {
   struct decoder *decoder = pass->decoder;
   const struct decoder_shape *shape = &decoder->layout->shape;
   size_t n = pass->batch->length, d = shape->d_model;
-  float *sum = decoder->space[0].x;
+  float *sum = decoder->space[0].rows;
   memset(sum, 0, n * d * sizeof *sum);
   for (size_t sequence = 0; sequence < pass->batch->sequences; sequence++) {
-    train_kernels()->add_scaled(n * d, (float)shape->pe_scale, decoder->residual[0] + sequence * n * d, sum);
+    train_kernels()->add_scaled(n * d, (float)shape->pe_scale, decoder->stream + sequence * n * d, sum);
   }
   size_t block = decoder->most_sequences + shape->layers * shape->heads;
   return instance_embed_vjp(decoder->stack->scheme, n, decoder->encoding.mapped, decoder->encoding.seq_len, sum, d,
@@ -221,9 +224,9 @@ static int scheme_gradients(const struct pass *pass, struct pool *pool, struct e
   return 0;
 }
 
-int decoder_weight_gradients(const struct pass *pass, struct pool *pool, struct error *err) {
+int decoder_vector_gradients(const struct pass *pass, struct pool *pool, struct error *err) {
   struct pass context = *pass;
-  int status = pool_run(pool, pass->decoder->n_tiles, run_tile, &context, err);
+  int status = pool_run(pool, pass->decoder->layout->n, add_vectors, &context, err);
   if (!status && pass->decoder->scheme_floats) {
     status = scheme_gradients(pass, pool, err);
   }

@@ -21,7 +21,7 @@ struct space {
   float *by_head[3];         /* [heads][T][max(width, head_dim)] */
   float *context;            /* [heads][T][head_dim] */
   float *wide;               /* [ROWS][d_ff] */
-  float *logits;             /* [vocab] */
+  float *logits;             /* [ROWS][vocab] */
   double *by_row[SUMMARIES]; /* [heads][T] */
 };
 
@@ -29,6 +29,7 @@ struct run {
   const struct evaluation *e;
   struct encoding encoding; /* of the whole length; its bias is not used */
   float **by_distance; /* [layers] bias_by_distance of relative schemes at even positions; NULL: asked tile by tile */
+  float *turned;       /* [d][vocab] embeddings transposed, where they are the output, too; else NULL */
   struct space *spaces;
   double *losses;
   uint8_t *correct;
@@ -219,41 +220,48 @@ static void finish_layer(const struct run *run, struct space *space, size_t laye
   }
 }
 
-static void score_targets(const struct run *run, struct space *space, size_t sequence) {
+/* Logits [count][vocab] of rows of x from `first` on. */
+static void fill_logits(const struct run *run, const struct space *space, size_t first, size_t count) {
   const struct evaluation *e = run->e;
   const struct parameters *layout = e->layout;
-  size_t d = layout->shape.d_model, vocab = layout->shape.vocab, counted = e->length - e->first;
-  const float *block = e->parameters;
-  for (size_t t = 0; t < counted; t++) {
-    int32_t target = e->targets[sequence * e->length + e->first + t];
-    size_t at = sequence * counted + t;
-    run->losses[at] = NAN;
-    if (run->correct) {
-      run->correct[at] = 0;
+  size_t d = layout->shape.d_model, vocab = layout->shape.vocab;
+  const float *block = e->parameters, *bias = block + layout->items[layout->b_out].offset;
+  train_kernels()->norm(count, d, (float)layout->shape.norm_epsilon, space->x + first * d,
+                        block + layout->items[layout->final_ln_scale].offset,
+                        block + layout->items[layout->final_ln_bias].offset, space->y, NULL, NULL);
+  const float *w_out = run->turned ? run->turned : block + layout->items[layout->w_out].offset;
+  linear(count, d, vocab, space->y, w_out, bias, false, space->logits);
+}
+
+static void score_target(const struct run *run, float *logits, int32_t target, size_t at) {
+  size_t vocab = run->e->layout->shape.vocab;
+  run->losses[at] = NAN;
+  if (run->correct) {
+    run->correct[at] = 0;
+  }
+  if (target < 0) {
+    return;
+  }
+  if (run->correct) {
+    size_t best = 0;
+    for (size_t id = 1; id < vocab; id++) {
+      best = logits[id] > logits[best] ? id : best;
     }
-    if (target < 0) {
-      continue;
+    run->correct[at] = best == (size_t)target;
+  }
+  run->losses[at] = train_kernels()->cross_entropy(vocab, (size_t)target, 1.0f, logits);
+}
+
+static void score_targets(const struct run *run, const struct space *space, size_t sequence) {
+  const struct evaluation *e = run->e;
+  size_t vocab = e->layout->shape.vocab, counted = e->length - e->first;
+  for (size_t t = 0; t < counted; t += ROWS) {
+    size_t count = counted - t < ROWS ? counted - t : ROWS;
+    fill_logits(run, space, e->first + t, count);
+    for (size_t i = 0; i < count; i++) {
+      score_target(run, space->logits + i * vocab, e->targets[sequence * e->length + e->first + t + i],
+                   sequence * counted + t + i);
     }
-    float *logits = space->logits;
-    train_kernels()->norm(1, d, (float)layout->shape.norm_epsilon, space->x + (e->first + t) * d,
-                          block + layout->items[layout->final_ln_scale].offset,
-                          block + layout->items[layout->final_ln_bias].offset, space->y, NULL, NULL);
-    memcpy(logits, block + layout->items[layout->b_out].offset, vocab * sizeof *logits);
-    if (layout->shape.tied) {
-      product_b_transposed(1, vocab, d, 1.0f, (struct matrix){space->y, d}, (struct matrix){block, d}, true, logits,
-                           vocab);
-    } else {
-      product(1, vocab, d, 1.0f, (struct matrix){space->y, d},
-              (struct matrix){block + layout->items[layout->w_out].offset, vocab}, true, logits, vocab);
-    }
-    if (run->correct) {
-      size_t best = 0;
-      for (size_t id = 1; id < vocab; id++) {
-        best = logits[id] > logits[best] ? id : best;
-      }
-      run->correct[at] = best == (size_t)target;
-    }
-    run->losses[at] = train_kernels()->cross_entropy(vocab, (size_t)target, 1.0f, logits);
   }
 }
 
@@ -312,7 +320,7 @@ static bool take_space(const struct evaluation *e, struct space *space, bool sum
   size_t rows = n > ROWS ? n : ROWS;
   bool taken = take(&space->x, n, d, err) && take(&space->y, rows, d, err) && take(&space->q, n, d, err) &&
                take(&space->k, n, d, err) && take(&space->v, n, d, err) && take(&space->context, n, d, err) &&
-               take(&space->wide, ROWS, s->d_ff, err) && take(&space->logits, s->vocab, 1, err);
+               take(&space->wide, ROWS, s->d_ff, err) && take(&space->logits, ROWS, s->vocab, err);
   for (size_t i = 0; taken && i < 3; i++) {
     taken = take(&space->by_head[i], n * s->heads, width, err);
   }
@@ -369,10 +377,16 @@ int evaluate(const struct evaluation *evaluation, struct pool *pool, double *los
         memory_new_3d(evaluation->sequences * SUMMARIES, s->layers, s->heads, sizeof *run.sums, "evaluation", err);
     taken = run.sums != NULL;
   }
+  if (taken && s->tied) {
+    taken = take(&run.turned, s->d_model, s->vocab, err);
+  }
   for (unsigned thread = 0; taken && thread < threads; thread++) {
     taken = take_space(evaluation, &run.spaces[thread], summary != NULL, err);
   }
   status = taken ? encoding_fill(&run.encoding, s, evaluation->stack, evaluation->length, pool, err) : ERROR_MEMORY;
+  if (run.turned && !status) {
+    train_kernels()->transpose(s->vocab, s->d_model, 1.0f, evaluation->parameters, s->d_model, run.turned, s->vocab);
+  }
   for (size_t layer = 0; !status && layer < s->layers; layer++) {
     status = fill_distances(&run, layer, err);
   }
@@ -387,6 +401,7 @@ int evaluate(const struct evaluation *evaluation, struct pool *pool, double *los
     free(run.by_distance[layer]);
   }
   free(run.by_distance);
+  free(run.turned);
   free(run.spaces);
   free(run.sums);
   encoding_destroy(&run.encoding);

@@ -42,6 +42,9 @@ struct train_kernels {
   double (*cross_entropy)(size_t n, size_t target, float factor, float *logits);
   /* sum [d] = column sums of x [rows][stride]; with `by`, of x * by. */
   void (*column_sums)(size_t rows, size_t d, size_t stride, const float *x, const float *by, float *sum);
+  /* to [columns][to_stride] = factor * the transposed from [rows][from_stride]. */
+  void (*transpose)(size_t rows, size_t columns, float factor, const float *from, size_t from_stride, float *to,
+                    size_t to_stride);
   /* Sum of squares in double. */
   double (*square_sum)(size_t n, const float *x);
   void (*adamw)(size_t n, const struct adamw_step *step, const float *gradient, float *first, float *second,

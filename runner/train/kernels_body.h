@@ -175,19 +175,62 @@ static TARGET void add_scaled(size_t n, float factor, const float *restrict x, f
   }
 }
 
+/* Columns in groups whose sums fit the registers. */
 static TARGET void column_sums(size_t rows, size_t d, size_t stride, const float *restrict x, const float *restrict by,
                                float *restrict out) {
-  for (size_t i = 0; i < d; i++) {
-    out[i] = 0.0f;
-  }
-  for (size_t r = 0; r < rows; r++) {
-    if (by) {
-      for (size_t i = 0; i < d; i++) {
-        out[i] += x[r * stride + i] * by[r * stride + i];
+  enum { GROUP = 4 * LANES };
+  for (size_t column = 0; column < d; column += GROUP) {
+    size_t count = d - column < GROUP ? d - column : GROUP;
+    float lane[GROUP] = {0};
+    for (size_t r = 0; r < rows; r++) {
+      const float *in = x + r * stride + column, *factor = by ? by + r * stride + column : NULL;
+      if (count < GROUP) {
+        for (size_t l = 0; l < count; l++) {
+          lane[l] += factor ? in[l] * factor[l] : in[l];
+        }
+      } else if (factor) {
+        for (size_t l = 0; l < GROUP; l++) {
+          lane[l] += in[l] * factor[l];
+        }
+      } else {
+        for (size_t l = 0; l < GROUP; l++) {
+          lane[l] += in[l];
+        }
       }
-    } else {
-      for (size_t i = 0; i < d; i++) {
-        out[i] += x[r * stride + i];
+    }
+    for (size_t l = 0; l < count; l++) {
+      out[column + l] = lane[l];
+    }
+  }
+}
+
+/* Square tiles, whose rows come and go as whole cache lines. */
+static TARGET void transpose(size_t rows, size_t columns, float factor, const float *from, size_t from_stride,
+                             float *to, size_t to_stride) {
+  float tile[LANES][LANES];
+  for (size_t row = 0; row < rows; row += LANES) {
+    for (size_t column = 0; column < columns; column += LANES) {
+      size_t height = rows - row < LANES ? rows - row : LANES,
+             width = columns - column < LANES ? columns - column : LANES;
+      const float *in = from + row * from_stride + column;
+      float *out = to + column * to_stride + row;
+      if (height < LANES || width < LANES) {
+        for (size_t r = 0; r < height; r++) {
+          for (size_t c = 0; c < width; c++) {
+            out[c * to_stride + r] = factor * in[r * from_stride + c];
+          }
+        }
+        continue;
+      }
+      for (size_t r = 0; r < LANES; r++) {
+        for (size_t c = 0; c < LANES; c++) {
+          tile[r][c] = factor * in[r * from_stride + c];
+        }
+      }
+      for (size_t c = 0; c < LANES; c++) {
+        for (size_t r = 0; r < LANES; r++) {
+          out[c * to_stride + r] = tile[r][c];
+        }
       }
     }
   }
@@ -274,5 +317,6 @@ const struct train_kernels TABLE = {.norm = norm,
                                     .softmax_backward = softmax_backward,
                                     .cross_entropy = cross_entropy,
                                     .column_sums = column_sums,
+                                    .transpose = transpose,
                                     .square_sum = square_sum,
                                     .adamw = adamw};
