@@ -10,20 +10,53 @@
 
 /* ---- memory ---- */
 
-/* *slot = a x b floats; false where there is no memory. */
-static bool take(float **slot, size_t a, size_t b, struct error *err) {
-  *slot = memory_new_3d(a, b, 1, sizeof(float), "training", err);
-  return *slot != NULL;
+/* The floats of a decoder are asked for one by one and then taken in one block. */
+struct want {
+  float **slot;
+  size_t floats;
+};
+
+struct wants {
+  struct want *items;
+  size_t n, capacity, floats;
+  bool failed;
+  struct error *err;
+};
+
+enum { FLOATS_APART = 16 }; /* blocks begin in cache lines of their own */
+
+/* *slot will be a x b floats. */
+static void take(struct wants *wants, float **slot, size_t a, size_t b) {
+  struct want *items =
+      wants->failed ? NULL
+                    : memory_grow(wants->items, &wants->capacity, wants->n + 1, sizeof *items, "training", wants->err);
+  size_t floats = 0;
+  bool overflows = __builtin_mul_overflow(a, b, &floats) || __builtin_add_overflow(floats, FLOATS_APART - 1, &floats);
+  floats = floats / FLOATS_APART * FLOATS_APART;
+  overflows = overflows || __builtin_add_overflow(wants->floats, floats, &wants->floats);
+  wants->items = items ? items : wants->items;
+  wants->failed = !items || overflows;
+  if (items && overflows) {
+    error_set(wants->err, ERROR_MEMORY, "training: %zu x %zu elements do not fit into memory", a, b);
+  }
+  if (!wants->failed) {
+    items[wants->n++] = (struct want){slot, floats};
+  }
 }
 
-static bool take_norm(struct norm_rows *rows, size_t n, size_t d, struct error *err) {
-  return take(&rows->y, n, d, err) && take(&rows->normal, n, d, err) && take(&rows->inverse, n, 1, err);
+/* All that was asked for, in one block; NULL with ERROR_MEMORY. */
+static float *take_block(const struct wants *wants) {
+  float *block = wants->failed ? NULL : memory_new(wants->floats, sizeof *block, "training", wants->err);
+  for (size_t i = 0, at = 0; block && i < wants->n; at += wants->items[i++].floats) {
+    *wants->items[i].slot = block + at;
+  }
+  return block;
 }
 
-static void free_norm(struct norm_rows *rows) {
-  free(rows->y);
-  free(rows->normal);
-  free(rows->inverse);
+static void take_norm(struct wants *wants, struct norm_rows *rows, size_t n, size_t d) {
+  take(wants, &rows->y, n, d);
+  take(wants, &rows->normal, n, d);
+  take(wants, &rows->inverse, n, 1);
 }
 
 /* Whether the scheme's tensors get gradients by way of the scores. */
@@ -33,91 +66,120 @@ static bool wants_dscores(const struct decoder *decoder, size_t layer) {
          !(instance_traits(scheme) & PE_TRAIT_CONTENT) && decoder->scheme_floats;
 }
 
-static bool take_layer(struct decoder *decoder, size_t layer, struct error *err) {
+static void take_layer(struct decoder *decoder, struct wants *wants, size_t layer) {
   const struct decoder_shape *s = &decoder->layout->shape;
   struct layer_rows *rows = &decoder->layers[layer];
   const struct instance *scheme = stack_layer(decoder->stack, layer);
   size_t n = decoder->most_sequences * decoder->longest, d = s->d_model;
   size_t square = decoder->most_sequences * s->heads * decoder->longest;
-  bool taken = take_norm(&rows->norm, n, d, err) && take_norm(&rows->ff_norm, n, d, err) && take(&rows->q, n, d, err) &&
-               take(&rows->k, n, d, err) && take(&rows->v, n, d, err) &&
-               take(&rows->weights, square, decoder->longest, err) && take(&rows->context, n, d, err) &&
-               take(&rows->slope, n, s->d_ff, err) && take(&rows->hidden, n, s->d_ff, err);
-  if (taken && wants_dscores(decoder, layer)) {
-    taken = take(&rows->dscores, square, decoder->longest, err);
+  take_norm(wants, &rows->norm, n, d);
+  take(wants, &rows->q, n, d);
+  take(wants, &rows->k, n, d);
+  take(wants, &rows->v, n, d);
+  take(wants, &rows->weights, square, decoder->longest);
+  if (wants_dscores(decoder, layer)) {
+    take(wants, &rows->dscores, square, decoder->longest);
   }
-  if (taken && (instance_sites(scheme) & PE_SITE_QK)) {
+  if (instance_sites(scheme) & PE_SITE_QK) {
     size_t width = instance_qk_width(scheme);
-    taken = take(&rows->moved_q, n * s->heads, width, err) && take(&rows->moved_k, n * s->heads, width, err);
+    take(wants, &rows->moved_q, n * s->heads, width);
+    take(wants, &rows->moved_k, n * s->heads, width);
   }
-  return taken;
+  take(wants, &rows->context, n, d);
+  take_norm(wants, &rows->ff_norm, n, d);
+  take(wants, &rows->slope, n, s->d_ff);
+  take(wants, &rows->hidden, n, s->d_ff);
 }
 
-static bool take_space(struct decoder *decoder, struct decoder_space *space, struct error *err) {
+static void take_space(const struct decoder *decoder, struct wants *wants, struct decoder_space *space) {
   const struct decoder_shape *s = &decoder->layout->shape;
   size_t n = decoder->longest, width = s->d_model / s->heads;
   for (size_t layer = 0; layer < s->layers; layer++) {
     size_t moved = instance_qk_width(stack_layer(decoder->stack, layer));
     width = moved > width ? moved : width;
   }
-  return take(&space->rows, n, s->d_model, err) && take(&space->dy, n, s->d_model, err) &&
-         take(&space->wide, n, s->d_ff, err) && take(&space->scores, n, n, err) &&
-         take(&space->turned, width, n, err) && take(&space->by_head, 4 * s->heads * n, width, err);
+  take(wants, &space->rows, n, s->d_model);
+  take(wants, &space->dy, n, s->d_model);
+  take(wants, &space->wide, n, s->d_ff);
+  take(wants, &space->scores, n, n);
+  take(wants, &space->turned, width, n);
+  take(wants, &space->by_head, 4 * s->heads * n, width);
 }
 
-/* One block of gradients of the scheme's tensors for each unit of work, and pointers to them as the host wants them. */
-static bool take_scheme(struct decoder *decoder, struct error *err) {
-  const struct parameters *layout = decoder->layout;
-  const struct decoder_shape *s = &layout->shape;
-  size_t blocks = decoder->most_sequences + s->layers * s->heads + 1;
-  decoder->n_tensors = instance_scheme(decoder->stack->scheme)->info.n_tensors;
-  size_t first = layout->scheme < layout->n ? layout->items[layout->scheme].offset : layout->count;
-  decoder->scheme_floats = layout->count - first;
-  if (!take(&decoder->scheme_blocks, blocks, decoder->scheme_floats, err)) {
-    return false;
-  }
-  decoder->scheme_slots = memory_new(blocks * decoder->n_tensors, sizeof *decoder->scheme_slots, "training", err);
-  for (size_t block = 0; decoder->scheme_slots && block < blocks; block++) {
-    for (size_t i = layout->scheme; i < layout->n; i++) {
-      size_t which = layout->scheme_tensor[i - layout->scheme];
-      decoder->scheme_slots[block * decoder->n_tensors + which] =
-          decoder->scheme_blocks + block * decoder->scheme_floats + (layout->items[i].offset - first);
-    }
-  }
-  return decoder->scheme_slots != NULL;
+/* Units of work that leave gradients of the scheme's tensors. */
+static size_t scheme_units(const struct decoder *decoder) {
+  return decoder->most_sequences + decoder->layout->shape.layers * decoder->layout->shape.heads + 1;
 }
 
-/* One block of gradients of biases and norms for each sequence. */
-static bool take_vectors(struct decoder *decoder, struct error *err) {
-  const struct parameters *layout = decoder->layout;
-  decoder->vector_at = memory_new(layout->n, sizeof *decoder->vector_at, "training", err);
-  for (size_t i = 0; decoder->vector_at && i < layout->scheme; i++) {
-    decoder->vector_at[i] = decoder->vector_floats;
-    decoder->vector_floats += layout->items[i].is_matrix ? 0 : layout->items[i].count;
-  }
-  return decoder->vector_at && take(&decoder->vectors, decoder->most_sequences, decoder->vector_floats, err);
-}
-
-static bool take_all(struct decoder *decoder, struct error *err) {
+static void take_rows(struct decoder *decoder, struct wants *wants) {
   const struct decoder_shape *s = &decoder->layout->shape;
   size_t n = decoder->most_sequences * decoder->longest, d = s->d_model;
   struct back_rows *back = &decoder->back;
-  decoder->layers = memory_new(s->layers, sizeof *decoder->layers, "training", err);
+  take(wants, &decoder->turned, decoder->layout->count, 1);
+  take(wants, &decoder->stream, n, d);
+  for (size_t layer = 0; layer < s->layers; layer++) {
+    take_layer(decoder, wants, layer);
+  }
+  take_norm(wants, &decoder->final_norm, n, d);
+  take(wants, &decoder->logits, n, s->vocab);
+  take(wants, &back->dq, n, d);
+  take(wants, &back->dk, n, d);
+  take(wants, &back->dv, n, d);
+  take(wants, &back->ff_out, n, d);
+  take(wants, &back->heads_out, n, d);
+  take(wants, &decoder->vectors, decoder->most_sequences, decoder->vector_floats);
+  take(wants, &decoder->scheme_blocks, scheme_units(decoder), decoder->scheme_floats);
+  for (unsigned thread = 0; thread < decoder->threads; thread++) {
+    take_space(decoder, wants, &decoder->space[thread]);
+  }
+}
+
+/* Where the tensors that are no matrices lie in a sequence's block, and the scheme's in a unit's. */
+static void lay_out(struct decoder *decoder) {
+  const struct parameters *layout = decoder->layout;
+  for (size_t i = 0; i < layout->scheme; i++) {
+    decoder->vector_at[i] = decoder->vector_floats;
+    decoder->vector_floats += layout->items[i].is_matrix ? 0 : layout->items[i].count;
+  }
+  size_t first = layout->scheme < layout->n ? layout->items[layout->scheme].offset : layout->count;
+  decoder->scheme_floats = layout->count - first;
+}
+
+/* Pointers to each unit's gradients as the host wants them. */
+static void fill_slots(struct decoder *decoder) {
+  const struct parameters *layout = decoder->layout;
+  for (size_t unit = 0; unit < scheme_units(decoder); unit++) {
+    for (size_t i = layout->scheme; i < layout->n; i++) {
+      size_t which = layout->scheme_tensor[i - layout->scheme];
+      decoder->scheme_slots[unit * decoder->n_tensors + which] =
+          decoder->scheme_blocks + unit * decoder->scheme_floats +
+          (layout->items[i].offset - layout->items[layout->scheme].offset);
+    }
+  }
+}
+
+static int take_all(struct decoder *decoder, struct error *err) {
+  const struct parameters *layout = decoder->layout;
+  decoder->n_tensors = instance_scheme(decoder->stack->scheme)->info.n_tensors;
+  decoder->layers = memory_new(layout->shape.layers, sizeof *decoder->layers, "training", err);
   decoder->space = memory_new(decoder->threads, sizeof *decoder->space, "training", err);
   decoder->losses = memory_new(decoder->most_sequences, sizeof *decoder->losses, "training", err);
-  bool taken = decoder->layers && decoder->space && decoder->losses && take_scheme(decoder, err) &&
-               take_vectors(decoder, err) && take_norm(&decoder->final_norm, n, d, err) &&
-               take(&decoder->stream, n, d, err) && take(&decoder->logits, n, s->vocab, err) &&
-               take(&decoder->turned, decoder->layout->count, 1, err) && take(&back->dq, n, d, err) &&
-               take(&back->dk, n, d, err) && take(&back->dv, n, d, err) && take(&back->ff_out, n, d, err) &&
-               take(&back->heads_out, n, d, err);
-  for (size_t layer = 0; taken && layer < s->layers; layer++) {
-    taken = take_layer(decoder, layer, err);
+  decoder->vector_at = memory_new(layout->n, sizeof *decoder->vector_at, "training", err);
+  decoder->scheme_slots =
+      memory_new(scheme_units(decoder) * decoder->n_tensors, sizeof *decoder->scheme_slots, "training", err);
+  if (!decoder->layers || !decoder->space || !decoder->losses || !decoder->vector_at || !decoder->scheme_slots) {
+    return ERROR_MEMORY;
   }
-  for (unsigned thread = 0; taken && thread < decoder->threads; thread++) {
-    taken = take_space(decoder, &decoder->space[thread], err);
+  lay_out(decoder);
+  struct wants wants = {.err = err};
+  take_rows(decoder, &wants);
+  decoder->block = take_block(&wants);
+  free(wants.items);
+  if (!decoder->block) {
+    return ERROR_MEMORY;
   }
-  return taken;
+  fill_slots(decoder);
+  return 0;
 }
 
 struct decoder *decoder_new(const struct parameters *layout, const struct stack *stack, size_t sequences, size_t length,
@@ -131,9 +193,7 @@ struct decoder *decoder_new(const struct parameters *layout, const struct stack 
       .layout = layout, .stack = stack, .most_sequences = sequences, .longest = length, .threads = threads};
   product_single_threaded();
   int status = encoding_init(&decoder->encoding, &layout->shape, stack, length, true, err);
-  if (!status && !take_all(decoder, err)) {
-    status = ERROR_MEMORY;
-  }
+  status = status ? status : take_all(decoder, err);
   status = status ? status : decoder_plan_tiles(decoder, err);
   if (status) {
     decoder_free(decoder);
@@ -142,43 +202,19 @@ struct decoder *decoder_new(const struct parameters *layout, const struct stack 
   return decoder;
 }
 
-static void free_layer(struct layer_rows *rows) {
-  free_norm(&rows->norm);
-  free_norm(&rows->ff_norm);
-  float *const blocks[] = {rows->q,       rows->k,       rows->v,       rows->moved_q, rows->moved_k,
-                           rows->weights, rows->dscores, rows->context, rows->slope,   rows->hidden};
-  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
-    free(blocks[i]);
-  }
-}
-
 void decoder_free(struct decoder *decoder) {
   if (!decoder) {
     return;
   }
-  const struct decoder_shape *s = &decoder->layout->shape;
-  for (size_t layer = 0; decoder->layers && layer < s->layers; layer++) {
-    free_layer(&decoder->layers[layer]);
-  }
-  for (unsigned thread = 0; decoder->space && thread < decoder->threads; thread++) {
-    struct decoder_space *space = &decoder->space[thread];
-    free(space->rows);
-    free(space->dy);
-    free(space->wide);
-    free(space->scores);
-    free(space->turned);
-    free(space->by_head);
-  }
   encoding_destroy(&decoder->encoding);
-  free_norm(&decoder->final_norm);
-  void *const blocks[] = {decoder->layers,        decoder->space,        decoder->losses,  decoder->stream,
-                          decoder->logits,        decoder->turned,       decoder->vectors, decoder->vector_at,
-                          decoder->scheme_blocks, decoder->scheme_slots, decoder->tiles,   decoder->first_tile,
-                          decoder->back.dq,       decoder->back.dk,      decoder->back.dv, decoder->back.ff_out,
-                          decoder->back.heads_out};
-  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
-    free(blocks[i]);
-  }
+  free(decoder->block);
+  free(decoder->layers);
+  free(decoder->space);
+  free(decoder->losses);
+  free(decoder->vector_at);
+  free(decoder->scheme_slots);
+  free(decoder->tiles);
+  free(decoder->first_tile);
   free(decoder);
 }
 

@@ -44,6 +44,7 @@ struct decoder {
   size_t most_sequences, longest;
   unsigned threads;
   struct encoding encoding;
+  float *block;              /* all floats below */
   float *stream;             /* [N][d] residual stream x, then d loss / d x */
   struct layer_rows *layers; /* [layers] */
   struct back_rows back;
