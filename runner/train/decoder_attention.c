@@ -106,7 +106,14 @@ int decoder_attend(const struct pass *pass, size_t layer, size_t sequence, struc
   const struct instance *scheme = stack_layer(decoder->stack, layer);
   struct layer_rows *rows = &decoder->layers[layer];
   size_t n = pass->batch->length, d = shape->d_model, heads = shape->heads, head_dim = d / heads;
-  if (rows->moved_q) {
+  const struct turns *turns = &decoder->encoding.turns[layer];
+  if (turns->table) {
+    for (size_t head = 0; head < heads; head++) {
+      size_t at = sequence * n * d + head * head_dim, moved = (sequence * heads + head) * n * head_dim;
+      turns_apply(turns, PE_ROLE_QUERY, head, rows->q + at, d, rows->moved_q + moved);
+      turns_apply(turns, PE_ROLE_KEY, head, rows->k + at, d, rows->moved_k + moved);
+    }
+  } else if (rows->moved_q) {
     double seq_len;
     const double *mapped = encoding_positions(&decoder->encoding, decoder->stack, layer, &seq_len);
     size_t moved = sequence * heads * n * instance_qk_width(scheme);
@@ -219,6 +226,14 @@ int decoder_attend_backward(const struct pass *pass, size_t layer, size_t sequen
     }
   }
   if (!rows->moved_q) {
+    return 0;
+  }
+  const struct turns *turns = &decoder->encoding.turns[layer];
+  for (size_t head = 0; turns->table && head < heads; head++) {
+    turns_back(turns, PE_ROLE_QUERY, head, moved_dq + head * n * width, dq + head * head_dim, d);
+    turns_back(turns, PE_ROLE_KEY, head, moved_dk + head * n * width, dk + head * head_dim, d);
+  }
+  if (turns->table) {
     return 0;
   }
   double seq_len;

@@ -53,6 +53,11 @@ int encoding_init(struct encoding *encoding, const struct decoder_shape *shape, 
     encoding->bias = memory_new_3d(shape->layers * shape->heads, longest, longest, sizeof(float), "biases", err);
     failed = !encoding->bias;
   }
+  if (!failed && with_bias) {
+    encoding->layers = shape->layers;
+    encoding->turns = memory_new(shape->layers, sizeof *encoding->turns, "rotations", err);
+    failed = !encoding->turns;
+  }
   if (failed) {
     encoding_destroy(encoding);
     return ERROR_MEMORY;
@@ -61,6 +66,10 @@ int encoding_init(struct encoding *encoding, const struct decoder_shape *shape, 
 }
 
 void encoding_destroy(struct encoding *encoding) {
+  for (size_t layer = 0; encoding->turns && layer < encoding->layers; layer++) {
+    turns_destroy(&encoding->turns[layer]);
+  }
+  free(encoding->turns);
   free(encoding->mapped);
   free(encoding->other_mapped);
   free(encoding->rows);
@@ -83,6 +92,21 @@ static int map_positions(struct encoding *encoding, const struct stack *stack, s
         instance_map_positions(stack->other, n, positions, NULL, encoding->other_mapped, &encoding->other_seq_len, err);
   }
   free(positions);
+  return status;
+}
+
+/* Tables of the rotations; they hold as long as the length stays. */
+static int fill_turns(struct encoding *encoding, const struct decoder_shape *shape, const struct stack *stack,
+                      struct error *err) {
+  int status = 0;
+  for (size_t layer = 0; !status && layer < encoding->layers; layer++) {
+    double seq_len;
+    const double *mapped = encoding_positions(encoding, stack, layer, &seq_len);
+    turns_destroy(&encoding->turns[layer]);
+    status = turns_init(&encoding->turns[layer], stack_layer(stack, layer), (unsigned)layer, shape->heads,
+                        shape->d_model / shape->heads, encoding->length, mapped, seq_len, err);
+  }
+  encoding->turned = status ? 0 : encoding->length;
   return status;
 }
 
@@ -126,6 +150,9 @@ int encoding_fill(struct encoding *encoding, const struct decoder_shape *shape, 
     memset(encoding->rows, 0, length * shape->d_model * sizeof *encoding->rows);
     status = instance_embed(stack->scheme, length, encoding->mapped, NULL, encoding->seq_len, encoding->rows,
                             shape->d_model, err);
+  }
+  if (!status && encoding->turns && encoding->turned != length) {
+    status = fill_turns(encoding, shape, stack, err);
   }
   if (!status && encoding->bias) {
     struct fill fill = {encoding, shape, stack};

@@ -9,6 +9,7 @@
 
 #include "base/pool.h"
 #include "train/parameters.h"
+#include "train/turns.h"
 
 struct stack {
   struct instance *scheme;      /* its tensors are trained */
@@ -24,12 +25,15 @@ struct encoding {
   double *mapped;       /* [T] positions the scheme is told */
   double *other_mapped; /* [T] the same of `other`; NULL without one */
   double seq_len, other_seq_len;
-  float *rows;   /* [T][d_model] what EMBED adds, before pe_scale; NULL where the scheme has no such site */
-  float *bias;   /* [layers][heads][T][T], zero in layers without BIAS; NULL where no layer has one */
+  float *rows;         /* [T][d_model] what EMBED adds, before pe_scale; NULL where the scheme has no such site */
+  float *bias;         /* [layers][heads][T][T], zero in layers without BIAS; NULL where no layer has one */
+  struct turns *turns; /* [layers] rotations from tables, made for `turned` tokens; NULL where no bias was asked for */
+  size_t layers, turned;
   bool has_bias; /* some layer's scheme has a BIAS site that does not look at content */
 };
 
-/* Make room for up to `longest` tokens, with_bias: for the biases, too. ERROR_SCHEME_REFUSED for a scheme whose
+/* Make room for up to `longest` tokens, with_bias: for the biases
+ * and tables of rotations, too. ERROR_SCHEME_REFUSED for a scheme whose
  * positions have several coordinates. */
 int encoding_init(struct encoding *encoding, const struct decoder_shape *shape, const struct stack *stack,
                   size_t longest, bool with_bias, struct error *err);

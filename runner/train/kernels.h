@@ -45,6 +45,9 @@ struct train_kernels {
   /* to [columns][to_stride] = factor * the transposed from [rows][from_stride]. */
   void (*transpose)(size_t rows, size_t columns, float factor, const float *from, size_t from_stride, float *to,
                     size_t to_stride);
+  /* y [n] = own * x + other * x[partner]; and the transposed map. */
+  void (*turn)(size_t n, const float *own, const float *other, const uint32_t *partner, const float *x, float *y);
+  void (*turn_back)(size_t n, const float *own, const float *other, const uint32_t *partner, const float *x, float *y);
   /* Sum of squares in double. */
   double (*square_sum)(size_t n, const float *x);
   void (*adamw)(size_t n, const struct adamw_step *step, const float *gradient, float *first, float *second,

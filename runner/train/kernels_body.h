@@ -204,6 +204,20 @@ static TARGET void column_sums(size_t rows, size_t d, size_t stride, const float
   }
 }
 
+static TARGET void turn(size_t n, const float *restrict own, const float *restrict other,
+                        const uint32_t *restrict partner, const float *restrict x, float *restrict y) {
+  for (size_t i = 0; i < n; i++) {
+    y[i] = own[i] * x[i] + other[i] * x[partner[i]];
+  }
+}
+
+static TARGET void turn_back(size_t n, const float *restrict own, const float *restrict other,
+                             const uint32_t *restrict partner, const float *restrict x, float *restrict y) {
+  for (size_t i = 0; i < n; i++) {
+    y[i] = own[i] * x[i] + other[partner[i]] * x[partner[i]];
+  }
+}
+
 /* Square tiles, whose rows come and go as whole cache lines. */
 static TARGET void transpose(size_t rows, size_t columns, float factor, const float *from, size_t from_stride,
                              float *to, size_t to_stride) {
@@ -318,5 +332,7 @@ const struct train_kernels TABLE = {.norm = norm,
                                     .cross_entropy = cross_entropy,
                                     .column_sums = column_sums,
                                     .transpose = transpose,
+                                    .turn = turn,
+                                    .turn_back = turn_back,
                                     .square_sum = square_sum,
                                     .adamw = adamw};

@@ -10,7 +10,7 @@
 #endif
 
 /* Parts of a product: what is read again and again fits the first or second cache. */
-enum { ROWS = 64, COLUMNS = 128, DEPTH = 512, TURNED_ROWS = 128, TURNED_DEPTH = 128 };
+enum { ROWS = 64, COLUMNS = 128, DEPTH = 128, TURNED_ROWS = 128, TURNED_DEPTH = 128 };
 
 static size_t smaller(size_t a, size_t b) {
   return a < b ? a : b;
