@@ -58,6 +58,10 @@ class Bench:
                    f"head_dim={HEAD_DIM}", f"repeats={repeats}", *(f"{key}={value}" for key, value in more.items())]
         return json.loads(output_of(command))
 
+    @staticmethod
+    def train_peer(*settings):
+        return json.loads(output_of([sys.executable, HERE / "peers" / "torch_train.py", *settings]))
+
 
 def installed(module):
     return subprocess.run([sys.executable, "-c", f"import {module}"], env=ENVIRONMENT, capture_output=True,
@@ -145,6 +149,15 @@ def measure(bench):
     if peers and peers[0][1] == "torch_scan.py":
         for length in [256, 512] if quick else [1024, 2048, 4096, 8192, 16384]:
             facts["peer_growth"].append(bench.peer("torch_scan.py", length, variant="tuned"))
+
+    # A step of training: whatever number of threads is best for each.
+    facts["train"] = []
+    steps = "steps=2" if quick else "steps=100"
+    for scheme in ["none"] if quick else ["none", "rope", "alibi"]:
+        calls = [lambda s=scheme, t=t: bench.own("train", f"scheme={s}", f"threads={t}", steps) for t in (1, 2)]
+        if installed("torch"):
+            calls += [lambda s=scheme, t=t: bench.train_peer(f"scheme={s}", f"threads={t}", steps) for t in (1, 2)]
+        facts["train"].append((scheme, in_turn(rounds, *calls)[0]))
 
     facts["parts"] = [bench.own("scheme", f"scheme={s}", "length=512" if quick else "length=4096")
                       for s in ("sinusoidal", "learned", "rope", "alibi", "t5")]
@@ -267,7 +280,22 @@ def page(facts, command):
             f"{row['peak_mib']:.0f} | {row['qk_mib']:.0f} | {1.6 * row['qk_mib'] + 32:.0f} |")
     add(f"\nBetween the last two lengths time grows as T^{slope(facts['growth'], 'seconds'):.2f} and peak memory as "
         f"T^{slope(facts['growth'], 'peak_mib'):.2f}.\n")
-    add("## Parts\n")
+    add("## Training\n")
+    add("A step of the decoder of `length_generalization` (2 layers, d 128, 4 heads, 16 sequences of 64 tokens): batch, "
+        "forward, backward, clipping, AdamW; `bench/peers/torch_train.py` does the same.\n")
+    add("| scheme | pe-run, 2 threads | 1 thread | PyTorch, 2 threads | 1 thread | pe-run is faster by (best of each) |")
+    add("| --- " * 6 + "|")
+    for scheme, times in facts["train"]:
+        one, two, *peer = times
+        cells = [scheme, cell(two), cell(one)]
+        if peer:
+            best = min(peer, key=statistics.median)
+            middle, low, high = ratio(best, min(two, one, key=statistics.median))
+            cells += [cell(peer[1]), cell(peer[0]), f"{middle:.1f} ({low:.1f} to {high:.1f})"]
+        else:
+            cells += ["-"] * 3
+        add("| " + " | ".join(cells) + " |")
+    add("\n## Parts\n")
     add("| part | |\n| --- | --- |")
     for part in facts["parts"]:
         for key, unit in (("embed_ns_per_element", "ns per element embedded"),
