@@ -96,10 +96,15 @@ static float *query_rows(const struct encoded *e, size_t first_query, struct err
 
 int attend(const struct experiment_context *context, const struct instance *scheme, const struct encoded *encoded,
            size_t first_query, bool causal, const struct attention_output *output, struct error *err) {
+  return attend_layer(context, scheme, context->model->layer, encoded, first_query, causal, output, err);
+}
+
+int attend_layer(const struct experiment_context *context, const struct instance *scheme, size_t layer,
+                 const struct encoded *encoded, size_t first_query, bool causal, const struct attention_output *output,
+                 struct error *err) {
   const struct model *model = context->model;
   size_t nq = encoded->n - first_query;
-  struct bias_context bias = {scheme, encoded, first_query, (unsigned)model->layer,
-                              encoded->n_heads / encoded->n_kv_heads};
+  struct bias_context bias = {scheme, encoded, first_query, (unsigned)layer, encoded->n_heads / encoded->n_kv_heads};
   struct attention_input input = {
       .n_heads = encoded->n_heads,
       .n_kv_heads = encoded->n_kv_heads,

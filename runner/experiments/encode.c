@@ -1,5 +1,6 @@
 #include "experiments/encode.h"
 
+#include "attention/attention.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -88,10 +89,72 @@ static void gather_rows(const float *kept, size_t heads, size_t count, size_t wi
 /* Projections that positions do not reach were made before, if anybody kept them. */
 static const struct projected_text *kept_projections(const struct experiment_context *context,
                                                      const struct instance *scheme, size_t text) {
-  if (!context->projections || (instance_sites(scheme) & PE_SITE_EMBED) || !context->projections->texts[text].q) {
+  if (!context->projections || context->model->layer || (instance_sites(scheme) & PE_SITE_EMBED) ||
+      !context->projections->texts[text].q) {
     return NULL;
   }
   return &context->projections->texts[text];
+}
+
+/* q and k at their positions; e->q and e->k are made here, of the scheme's width. */
+static int rotate(const struct experiment_context *context, const struct instance *scheme, size_t of_layer,
+                  struct encoded *e, const float *q, const float *k, struct error *err) {
+  (void)context;
+  unsigned layer = (unsigned)of_layer;
+  e->q = memory_new_3d(e->n_heads, e->n, e->width, sizeof *e->q, "queries", err);
+  e->k = e->q ? memory_new_3d(e->n_kv_heads, e->n, e->width, sizeof *e->k, "keys", err) : NULL;
+  if (!e->k) {
+    return err->code;
+  }
+  int status = instance_rotate(scheme, PE_ROLE_QUERY, layer, 0, (unsigned)e->n_heads, e->n, e->mapped, e->padding,
+                               e->seq_len, q, e->q, err);
+  return status ? status
+                : instance_rotate(scheme, PE_ROLE_KEY, layer, 0, (unsigned)e->n_kv_heads, e->n, e->mapped, e->padding,
+                                  e->seq_len, k, e->k, err);
+}
+
+/* What the scheme adds to the rows of x, at the scale of the weights. */
+static int add_positions(const struct model *model, const struct instance *scheme, struct encoded *e,
+                         struct error *err) {
+  size_t d = model->d_model;
+  if (model->pe_scale == 1 || !(instance_sites(scheme) & PE_SITE_EMBED)) {
+    return instance_embed(scheme, e->n, e->mapped, e->padding, e->seq_len, e->x, d, err);
+  }
+  float *added = memory_new(e->n, d * sizeof *added, "positions", err);
+  int status = added ? instance_embed(scheme, e->n, e->mapped, e->padding, e->seq_len, added, d, err) : (int)err->code;
+  for (size_t i = 0; !status && i < e->n * d; i++) {
+    e->x[i] += (float)model->pe_scale * added[i];
+  }
+  free(added);
+  return status;
+}
+
+/* e->x through a layer below the model's, under the mask that the weights were trained with. */
+static int go_through(const struct experiment_context *context, const struct instance *scheme, size_t layer,
+                      struct encoded *e, struct error *err) {
+  const struct model *model = context->model;
+  /* A sequence of its own, with the values that the caller may not want of the last layer. */
+  struct encoded below = *e;
+  below.value_width = model->value_dim;
+  below.q = below.k = NULL;
+  below.v = memory_new_3d(e->n_kv_heads, e->n, model->value_dim, sizeof *below.v, "values", err);
+  float *q = below.v ? memory_new_3d(e->n_heads, e->n, model->head_dim, sizeof *q, "queries", err) : NULL;
+  float *k = q ? memory_new_3d(e->n_kv_heads, e->n, model->head_dim, sizeof *k, "keys", err) : NULL;
+  float *rows = k ? memory_new_3d(e->n_heads, e->n, model->value_dim, sizeof *rows, "context", err) : NULL;
+  struct attention_output output = {.context = rows};
+  int status = rows ? model_project_layer(model, layer, e->x, e->n, q, k, below.v, context->pool, err) : ERROR_MEMORY;
+  status = status ? status : rotate(context, scheme, layer, &below, q, k, err);
+  status = status
+               ? status
+               : attend_layer(context, scheme, layer, &below, 0, !strcmp(model->trained.mask, "causal"), &output, err);
+  status = status ? status : model_pass_layer(model, layer, rows, e->n, e->x, err);
+  free(below.q);
+  free(below.k);
+  free(below.v);
+  free(q);
+  free(k);
+  free(rows);
+  return status;
 }
 
 static int project(const struct experiment_context *context, const struct instance *scheme,
@@ -116,29 +179,12 @@ static int project(const struct experiment_context *context, const struct instan
     return err->code;
   }
   int status = model_content(model, sequence->text, index, e->n, e->x, err);
-  if (!status) {
-    status = instance_embed(scheme, e->n, e->mapped, e->padding, e->seq_len, e->x, model->d_model, err);
+  status = status ? status : add_positions(model, scheme, e, err);
+  for (size_t layer = 0; !status && layer < model->layer; layer++) {
+    status = go_through(context, scheme, layer, e, err);
   }
   return status ? status : model_project(model, e->x, e->n, q, k, e->v, context->pool, err);
 }
-
-/* q and k at their positions; e->q and e->k are made here, of the scheme's width. */
-static int rotate(const struct experiment_context *context, const struct instance *scheme, struct encoded *e, float *q,
-                  float *k, struct error *err) {
-  const struct model *model = context->model;
-  unsigned layer = (unsigned)model->layer;
-  e->q = memory_new_3d(e->n_heads, e->n, e->width, sizeof *e->q, "queries", err);
-  e->k = e->q ? memory_new_3d(e->n_kv_heads, e->n, e->width, sizeof *e->k, "keys", err) : NULL;
-  if (!e->k) {
-    return err->code;
-  }
-  int status = instance_rotate(scheme, PE_ROLE_QUERY, layer, 0, (unsigned)e->n_heads, e->n, e->mapped, e->padding,
-                               e->seq_len, q, e->q, err);
-  return status ? status
-                : instance_rotate(scheme, PE_ROLE_KEY, layer, 0, (unsigned)e->n_kv_heads, e->n, e->mapped, e->padding,
-                                  e->seq_len, k, e->k, err);
-}
-
 static int encode_rows(const struct experiment_context *context, const struct instance *scheme,
                        const struct sequence *sequence, const size_t *index, struct encoded *e, struct error *err) {
   const struct model *model = context->model;
@@ -164,7 +210,7 @@ static int encode_rows(const struct experiment_context *context, const struct in
     status = project(context, scheme, sequence, index, e, q, k, err);
   }
   if (!status) {
-    status = rotate(context, scheme, e, q, k, err);
+    status = rotate(context, scheme, model->layer, e, q, k, err);
   }
   free(positions);
   free(q);
@@ -200,7 +246,9 @@ int encode_prepare(const struct experiment_context *context, struct projections 
   *projections = (struct projections){.n_texts = model->n_texts};
   projections->texts = memory_new(model->n_texts, sizeof *projections->texts, "projections", err);
   int status = projections->texts ? 0 : (int)err->code;
-  for (size_t text = 0; !status && !model->endless && model->d_model && text < model->n_texts; text++) {
+  /* Of a later layer they depend on the scheme, through the layers below. */
+  bool can_be_kept = !model->endless && model->d_model && !model->layer;
+  for (size_t text = 0; !status && can_be_kept && text < model->n_texts; text++) {
     status = project_text(context, text, &projections->texts[text], err);
   }
   if (status) {

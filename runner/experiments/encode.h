@@ -56,6 +56,11 @@ struct attention_output;
 int attend(const struct experiment_context *context, const struct instance *scheme, const struct encoded *encoded,
            size_t first_query, bool causal, const struct attention_output *output, struct error *err);
 
+/* The same in a layer of the model, whose own is model->layer: biases may differ by layer. */
+int attend_layer(const struct experiment_context *context, const struct instance *scheme, size_t layer,
+                 const struct encoded *encoded, size_t first_query, bool causal, const struct attention_output *output,
+                 struct error *err);
+
 /* Both in one: the weights [n_heads][n - first_query][n] of a sequence. To be freed; NULL with *err. */
 float *attention_weights(const struct experiment_context *context, const struct instance *scheme,
                          const struct sequence *sequence, size_t first_query, bool causal, struct error *err);

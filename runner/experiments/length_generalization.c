@@ -205,7 +205,7 @@ static int keep_checkpoint(const struct generalization *g, const struct trained 
   text_printf(&path, "%s/%s-%zu.h5", folder->text, g->context->scheme_entry->label, seed);
   char *name = text_take(&path, err);
   int status = name ? checkpoint_write(name, &trained->layout, trained->parameters, g->context->plugin, g->params,
-                                       (double)g->train_length, err)
+                                       (double)g->train_length, g->data.task == TASK_TEXT, err)
                     : (int)err->code;
   free(name);
   return status;

@@ -47,8 +47,9 @@ static int embeddings_content(const struct model *model, const struct text_token
   return 0;
 }
 
-static int embeddings_project(const struct model *model, const float *x, size_t n, float *q, float *k, float *v,
-                              struct pool *pool, struct error *err) {
+static int embeddings_project(const struct model *model, size_t layer, const float *x, size_t n, float *q, float *k,
+                              float *v, struct pool *pool, struct error *err) {
+  (void)layer; /* there is one */
   return layer_project(&((const struct embeddings *)model->source)->layer, x, n, q, k, v, pool, err);
 }
 
@@ -171,6 +172,6 @@ int model_open_embeddings(struct model *model, const struct section *section, ui
   status = status ? status : take_layer(model, embeddings, own, seed, err);
   return status ? status
                 : tokens_read(section_get(section, "tokens")->section,
-                              embeddings->has_vocabulary ? &embeddings->vocabulary : NULL, embeddings->n_ids, seed,
-                              &model->texts, &model->n_texts, err);
+                              embeddings->has_vocabulary ? &embeddings->vocabulary : NULL, false, embeddings->n_ids,
+                              seed, &model->texts, &model->n_texts, err);
 }

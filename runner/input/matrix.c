@@ -21,9 +21,9 @@ static int matrix_content(const struct model *model, const struct text_tokens *t
   return 0;
 }
 
-static int matrix_project(const struct model *model, const float *x, size_t n, float *q, float *k, float *v,
-                          struct pool *pool, struct error *err) {
-  (void)pool, (void)err;
+static int matrix_project(const struct model *model, size_t layer, const float *x, size_t n, float *q, float *k,
+                          float *v, struct pool *pool, struct error *err) {
+  (void)layer, (void)pool, (void)err; /* one layer */
   float *outs[3] = {q, k, v};
   size_t width = model->head_dim;
   for (size_t o = 0; o < 3; o++) {

@@ -39,7 +39,7 @@ int model_add_text(struct model *model, const char *name, size_t count, struct e
 
 /* Kinds that know nothing of training have empty texts, so that nobody meets NULL. */
 static int fill_training(struct trained_with *trained, struct error *err) {
-  char **texts[] = {&trained->scheme, &trained->parameters, &trained->mask};
+  char **texts[] = {&trained->scheme, &trained->parameters, &trained->mask, &trained->file};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
     if (!*texts[i]) {
       *texts[i] = memory_copy_text("", err);
@@ -56,6 +56,7 @@ struct model *model_open(const struct section *section, uint64_t seed, struct er
   if (!model) {
     return NULL;
   }
+  model->pe_scale = 1;
   model->positions = memory_new(1, sizeof *model->positions, "positions", err);
   int status = model->positions ? positions_open(model->positions, section_get(section, "positions")->section, err)
                                 : (int)err->code;
@@ -83,6 +84,7 @@ void model_close(struct model *model) {
   free(model->trained.scheme);
   free(model->trained.parameters);
   free(model->trained.mask);
+  free(model->trained.file);
   free(model);
 }
 
@@ -129,8 +131,19 @@ int model_positions(const struct model *model, size_t text, const size_t *index,
 
 int model_project(const struct model *model, const float *x, size_t n, float *q, float *k, float *v, struct pool *pool,
                   struct error *err) {
-  assert(model->d_model);
-  return model->source->operations.project(model, x, n, q, k, v, pool, err);
+  return model_project_layer(model, model->layer, x, n, q, k, v, pool, err);
+}
+
+int model_project_layer(const struct model *model, size_t layer, const float *x, size_t n, float *q, float *k, float *v,
+                        struct pool *pool, struct error *err) {
+  assert(model->d_model && layer <= model->layer);
+  return model->source->operations.project(model, layer, x, n, q, k, v, pool, err);
+}
+
+int model_pass_layer(const struct model *model, size_t layer, const float *context, size_t n, float *x,
+                     struct error *err) {
+  assert(layer < model->layer && model->source->operations.pass);
+  return model->source->operations.pass(model, layer, context, n, x, err);
 }
 
 int model_given_qk(const struct model *model, size_t text, const size_t *index, size_t n, float *q, float *k, float *v,

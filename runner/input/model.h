@@ -28,6 +28,7 @@ struct trained_with {
   char *parameters;  /* JSON object text: {"base": 10000, "layout": "halves"}; "" : none */
   char *mask;        /* "none", "causal" or "" */
   double max_length; /* training length in tokens; 0: not known */
+  char *file;        /* with the scheme's tensors in /scheme; "": none */
 };
 
 enum model_kind { MODEL_WEIGHTS, MODEL_MATRIX, MODEL_RANDOM, MODEL_QK, MODEL_EMBEDDINGS };
@@ -38,6 +39,7 @@ struct model {
   size_t d_model; /* 0: given q and k, no x */
   size_t n_heads, n_kv_heads, head_dim, value_dim;
   double score_scale;
+  double pe_scale;       /* factor on what a scheme adds to the input; 1 unless the weights were trained with another */
   bool scale_is_trained; /* real weights keep their scale; a scheme's own wish is not followed */
   bool endless;          /* any number of tokens (random): `count` of the text is then 0 */
   struct trained_with trained;
@@ -76,6 +78,15 @@ int model_positions(const struct model *model, size_t text, const size_t *index,
  * pool's threads, and row i of the result depends on row i of x alone, whatever n is. Any of q, k, v may be NULL. */
 int model_project(const struct model *model, const float *x, size_t n, float *q, float *k, float *v, struct pool *pool,
                   struct error *err);
+
+/* The same of a layer below model->layer (or of that itself), from the rows that go into it. */
+int model_project_layer(const struct model *model, size_t layer, const float *x, size_t n, float *q, float *k, float *v,
+                        struct pool *pool, struct error *err);
+
+/* x [n][d_model], what went into layer `layer` < model->layer, becomes what comes out, given its context
+ * [n_heads][n][value_dim]. */
+int model_pass_layer(const struct model *model, size_t layer, const float *context, size_t n, float *x,
+                     struct error *err);
 
 /* q, k, v of tokens index[0..n) where the model is given as q and k (d_model 0); without values value_dim is 0 and v is
  * not written. Any of q, k, v may be NULL. */

@@ -26,8 +26,9 @@ static int random_content(const struct model *model, const struct text_tokens *t
   return 0;
 }
 
-static int random_project(const struct model *model, const float *x, size_t n, float *q, float *k, float *v,
-                          struct pool *pool, struct error *err) {
+static int random_project(const struct model *model, size_t layer, const float *x, size_t n, float *q, float *k,
+                          float *v, struct pool *pool, struct error *err) {
+  (void)layer; /* there is one */
   return layer_project(&((const struct random_model *)model->source)->layer, x, n, q, k, v, pool, err);
 }
 

@@ -10,8 +10,9 @@ struct source_operations {
   const char *(*piece)(const struct model *model, int32_t id);
   int (*content)(const struct model *model, const struct text_tokens *text, const size_t *index, size_t n, float *x,
                  struct error *err);
-  int (*project)(const struct model *model, const float *x, size_t n, float *q, float *k, float *v, struct pool *pool,
-                 struct error *err);
+  int (*project)(const struct model *model, size_t layer, const float *x, size_t n, float *q, float *k, float *v,
+                 struct pool *pool, struct error *err);
+  int (*pass)(const struct model *model, size_t layer, const float *context, size_t n, float *x, struct error *err);
   int (*given_qk)(const struct model *model, const size_t *index, size_t n, float *q, float *k, float *v,
                   struct error *err);
   int (*output)(const struct model *model, const float *context, size_t n, float *out, struct error *err);

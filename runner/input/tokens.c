@@ -12,6 +12,7 @@ enum { MOST_TEXT_BYTES = 256 << 20, MOST_SKIPPED_SENTENCES = 10000 };
 
 struct reading {
   const struct vocabulary *vocabulary;
+  bool is_bytes; /* ids are bytes, and there is no vocabulary */
   size_t n_ids;
   bool skip_unknown;
   struct text_tokens *texts;
@@ -77,10 +78,27 @@ static int read_ids(struct reading *reading, const struct key_value *value, stru
   return status ? status : mark_padding(&reading->texts[reading->n_texts - 1], err);
 }
 
+/* Append the ids of a text. */
+static int append_text(const struct reading *reading, const char *place, const char *bytes, size_t length,
+                       bool skip_unknown, struct token_list *list, struct error *err) {
+  if (!reading->is_bytes) {
+    return vocabulary_cut(reading->vocabulary, place, bytes, length, skip_unknown, list, err);
+  }
+  int32_t *ids = memory_grow(list->ids, &list->capacity, list->count + length, sizeof *ids, place, err);
+  if (!ids) {
+    return err->code;
+  }
+  list->ids = ids;
+  for (size_t i = 0; i < length; i++) {
+    ids[list->count++] = (unsigned char)bytes[i];
+  }
+  return 0;
+}
+
 static int cut_text(struct reading *reading, const char *name, const char *place, const char *bytes, size_t length,
                     struct error *err) {
   struct token_list list = {0};
-  int status = vocabulary_cut(reading->vocabulary, place, bytes, length, reading->skip_unknown, &list, err);
+  int status = append_text(reading, place, bytes, length, reading->skip_unknown, &list, err);
   if (status) {
     free(list.ids);
     return status;
@@ -140,9 +158,8 @@ static int read_corpus(struct reading *reading, const struct key_value *value, u
     size_t before = list.count;
     sentence.length = 0;
     corpus_sentence(&sentence, seed, index);
-    status = sentence.failed
-                 ? error_set(err, ERROR_MEMORY, "no memory for a sentence of the corpus")
-                 : vocabulary_cut(reading->vocabulary, "corpus", sentence.data, sentence.length, false, &list, err);
+    status = sentence.failed ? error_set(err, ERROR_MEMORY, "no memory for a sentence of the corpus")
+                             : append_text(reading, "corpus", sentence.data, sentence.length, false, &list, err);
     if (status == ERROR_TOKENS && skipped < MOST_SKIPPED_SENTENCES + index / 2) {
       list.count = before;
       skipped++;
@@ -163,7 +180,7 @@ static int read_all(struct reading *reading, const struct section *section, uint
   if (ids->given) {
     return read_ids(reading, ids, err);
   }
-  if (!reading->vocabulary) {
+  if (!reading->vocabulary && !reading->is_bytes) {
     return error_set(err, ERROR_TOKENS, "model.tokens: the model's file has no vocabulary, so only `ids` can be given");
   }
   const struct key_value *text = section_get(section, "text"), *file = section_get(section, "file"),
@@ -180,14 +197,16 @@ static int read_all(struct reading *reading, const struct section *section, uint
   return error_set(err, ERROR_CONFIG_MISSING, "model.tokens: one of ids, text, file or corpus is needed");
 }
 
-int tokens_read(const struct section *section, const struct vocabulary *vocabulary, size_t n_ids, uint64_t seed,
-                struct text_tokens **texts, size_t *n_texts, struct error *err) {
+int tokens_read(const struct section *section, const struct vocabulary *vocabulary, bool is_bytes, size_t n_ids,
+                uint64_t seed, struct text_tokens **texts, size_t *n_texts, struct error *err) {
   if (!section) {
     return error_set(err, ERROR_CONFIG_MISSING, "model.tokens: needed with this model: ids, text, file or corpus");
   }
   const struct key_value *unknown = section_get(section, "unknown");
-  struct reading reading = {
-      .vocabulary = vocabulary, .n_ids = n_ids, .skip_unknown = unknown->text && !strcmp(unknown->text, "skip")};
+  struct reading reading = {.vocabulary = vocabulary,
+                            .is_bytes = is_bytes,
+                            .n_ids = n_ids,
+                            .skip_unknown = unknown->text && !strcmp(unknown->text, "skip")};
   int status = read_all(&reading, section, seed, err);
   if (status) {
     tokens_free(reading.texts, reading.n_texts);

@@ -1,9 +1,9 @@
-/* A layer of a trained model, read from the file that data/README.md describes. */
+/* Layers of a trained model, read from the file that data/README.md describes. */
 #include "base/memory.h"
 #include "input/hdf5_reader.h"
-#include "input/layer.h"
 #include "input/source.h"
 #include "input/tokens.h"
+#include "input/weights_layer.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -21,8 +21,9 @@ struct weights {
   size_t n_ids, d_model;
   float *embeddings; /* [n_ids][d_model] */
   float token_scale;
-  struct layer layer;
-  struct projection output; /* d_out 0: none */
+  bool is_bytes;                /* ids are bytes */
+  struct weights_layer *layers; /* [n_layers]: the model's layer and those below it */
+  size_t n_layers;
 };
 
 static struct weights *weights_of(const struct model *model) {
@@ -50,55 +51,29 @@ static int weights_content(const struct model *model, const struct text_tokens *
   return 0;
 }
 
-static int weights_project(const struct model *model, const float *x, size_t n, float *q, float *k, float *v,
-                           struct pool *pool, struct error *err) {
-  return layer_project(&weights_of(model)->layer, x, n, q, k, v, pool, err);
+static int weights_project(const struct model *model, size_t layer, const float *x, size_t n, float *q, float *k,
+                           float *v, struct pool *pool, struct error *err) {
+  return layer_project(&weights_of(model)->layers[layer].layer, x, n, q, k, v, pool, err);
 }
 
 static int weights_output(const struct model *model, const float *context, size_t n, float *out, struct error *err) {
-  const struct weights *weights = weights_of(model);
-  size_t width = model->value_dim, d_in = weights->output.d_in;
-  float *rows = memory_new(n, d_in * sizeof *rows, "rows of context", err);
-  if (!rows) {
-    return err->code;
-  }
-  for (size_t head = 0; head < model->n_heads; head++) {
-    for (size_t i = 0; i < n; i++) {
-      memcpy(rows + i * d_in + head * width, context + (head * n + i) * width, width * sizeof *rows);
-    }
-  }
-  projection_rows(&weights->output, rows, n, weights->output.d_out, 0, out);
-  free(rows);
-  return 0;
+  return weights_layer_output(&weights_of(model)->layers[model->layer], context, n, out, err);
+}
+
+static int weights_pass(const struct model *model, size_t layer, const float *context, size_t n, float *x,
+                        struct error *err) {
+  return weights_layer_pass(&weights_of(model)->layers[layer], context, n, x, err);
 }
 
 static void weights_close(struct model_source *source) {
   struct weights *weights = (struct weights *)source;
   vocabulary_destroy(&weights->vocabulary);
   free(weights->embeddings);
-  layer_destroy(&weights->layer);
-  projection_destroy(&weights->output);
-  free(weights);
-}
-
-/* A number attribute, or `absent`. */
-static int number_or(struct hdf5_file *file, const char *object, const char *name, double absent, double *value,
-                     struct error *err) {
-  bool found = false;
-  *value = absent;
-  return hdf5_number(file, object, name, &found, value, err);
-}
-
-/* An attribute that repeats what a shape says must say the same. */
-static int cross_check(struct hdf5_file *file, const char *object, const char *name, size_t is, const char *what,
-                       struct error *err) {
-  double says = 0;
-  int status = number_or(file, object, name, (double)is, &says, err);
-  if (!status && says != (double)is) {
-    status = error_set(err, ERROR_FILE_CONTENT, "%s: the attribute %s of %s says %g, but %s has %zu", hdf5_path(file),
-                       name, object, says, what, is);
+  for (size_t i = 0; weights->layers && i < weights->n_layers; i++) {
+    weights_layer_destroy(&weights->layers[i]);
   }
-  return status;
+  free(weights->layers);
+  free(weights);
 }
 
 static int read_vocabulary(struct weights *weights, struct hdf5_file *file, struct error *err) {
@@ -119,8 +94,8 @@ static int read_vocabulary(struct weights *weights, struct hdf5_file *file, stru
     return error_set(err, ERROR_FILE_CONTENT, "%s: /vocab has %zu pieces, but /embeddings %zu rows", hdf5_path(file),
                      count, weights->n_ids);
   }
-  status = number_or(file, "/", "reserved_ids", RESERVED_IDS, &reserved, err);
-  status = status ? status : number_or(file, "/", "named_vocab_size", (double)count, &named, err);
+  status = weights_number_or(file, "/", "reserved_ids", RESERVED_IDS, &reserved, err);
+  status = status ? status : weights_number_or(file, "/", "named_vocab_size", (double)count, &named, err);
   if (!status && (!(reserved >= 0 && reserved <= (double)count) || !(named >= 0 && named <= (double)count))) {
     status = error_set(err, ERROR_FILE_CONTENT,
                        "%s: the attributes reserved_ids (%g) and named_vocab_size (%g) must be 0 to %zu",
@@ -137,124 +112,72 @@ static int read_vocabulary(struct weights *weights, struct hdf5_file *file, stru
   return vocabulary_init(&weights->vocabulary, pieces, count, (size_t)reserved, err);
 }
 
+/* The attribute `tokens`: what ids stand for where there is no vocabulary. */
+static int read_bytes(struct weights *weights, struct hdf5_file *file, struct error *err) {
+  char *tokens = NULL;
+  bool found = false;
+  int status = hdf5_text(file, "/", "tokens", &found, &tokens, err);
+  weights->is_bytes = !status && found && !strcmp(tokens, "bytes");
+  if (!status && found && (!weights->is_bytes || weights->n_ids != 256)) {
+    status =
+        error_set(err, ERROR_FILE_CONTENT, "%s: the attribute tokens is '%s', with %zu ids; known is bytes, with 256",
+                  hdf5_path(file), tokens, weights->n_ids);
+  }
+  free(tokens);
+  return status;
+}
+
 static int read_embeddings(struct model *model, struct weights *weights, struct hdf5_file *file, struct error *err) {
   struct hdf5_shape shape = {.rank = 2};
   double scale = 1;
   int status = hdf5_floats(file, "/embeddings", &shape, &weights->embeddings, err);
   weights->n_ids = shape.dim[0];
   weights->d_model = model->d_model = shape.dim[1];
-  status = status ? status : cross_check(file, "/", "vocab_size", shape.dim[0], "/embeddings", err);
-  status = status ? status : cross_check(file, "/", "d_model", shape.dim[1], "/embeddings", err);
-  status = status ? status : number_or(file, "/", "token_scale", 1, &scale, err);
+  status = status ? status : weights_cross_check(file, "/", "vocab_size", shape.dim[0], "/embeddings", err);
+  status = status ? status : weights_cross_check(file, "/", "d_model", shape.dim[1], "/embeddings", err);
+  status = status ? status : weights_number_or(file, "/", "token_scale", 1, &scale, err);
   weights->token_scale = (float)scale;
+  status = status ? status : read_bytes(weights, file, err);
   return status ? status : read_vocabulary(weights, file, err);
 }
 
-/* What one of q, k, v is made with: /layerN/w_X [d_in][heads][width] and, where it is there, /layerN/b_X. */
-static int read_projection(struct hdf5_file *file, const char *group, const char *letter, struct hdf5_shape *shape,
-                           struct projection *projection, struct error *err) {
-  char name[64];
-  float *w = NULL, *bias = NULL;
-  snprintf(name, sizeof name, "%s/w_%s", group, letter);
-  int status = hdf5_floats(file, name, shape, &w, err);
-  bool has_bias = false;
-  snprintf(name, sizeof name, "%s/b_%s", group, letter);
-  status = status ? status : hdf5_has(file, name, &has_bias, err);
-  if (!status && has_bias) {
-    struct hdf5_shape bias_shape = {.rank = 2, .dim = {shape->dim[1], shape->dim[2]}};
-    status = hdf5_floats(file, name, &bias_shape, &bias, err);
+/* The model's layer, and those below, through which tokens reach it. */
+static int read_layers(struct model *model, struct weights *weights, struct hdf5_file *file, struct error *err) {
+  weights->layers = memory_new(model->layer + 1, sizeof *weights->layers, "layers", err);
+  int status = weights->layers ? 0 : ERROR_MEMORY;
+  for (size_t i = 0; !status && i <= model->layer; i++) {
+    weights->n_layers = i + 1;
+    status = weights_layer_read(file, i, model->d_model, &weights->layers[i], err);
   }
-  status = status ? status : projection_init(projection, w, bias, shape->dim[0], shape->dim[1] * shape->dim[2], err);
-  free(w);
-  free(bias);
-  return status;
-}
-
-static int read_norm(struct layer *layer, struct hdf5_file *file, const char *group, struct error *err) {
-  char scale[64], bias[64];
-  snprintf(scale, sizeof scale, "%s/ln_scale", group);
-  snprintf(bias, sizeof bias, "%s/ln_bias", group);
-  bool has_scale = false, has_bias = false;
-  int status = hdf5_has(file, scale, &has_scale, err);
-  status = status ? status : hdf5_has(file, bias, &has_bias, err);
-  if (status || (!has_scale && !has_bias)) {
-    return status;
-  }
-  struct hdf5_shape shape = {.rank = 1, .dim = {layer->d_model}};
-  status = hdf5_floats(file, scale, &shape, &layer->norm_scale, err);
-  status = status ? status : hdf5_floats(file, bias, &shape, &layer->norm_bias, err);
-  status = status ? status : number_or(file, group, "ln_epsilon", 1e-5, &layer->norm_epsilon, err);
-  if (!status && layer->norm_epsilon < 0) {
-    status = error_set(err, ERROR_FILE_CONTENT, "%s: the attribute ln_epsilon of %s is %g; allowed is 0 or more",
-                       hdf5_path(file), group, layer->norm_epsilon);
-  }
-  return status;
-}
-
-static int read_output(struct model *model, struct weights *weights, struct hdf5_file *file, const char *group,
-                       struct error *err) {
-  char name[64];
-  snprintf(name, sizeof name, "%s/w_o", group);
-  bool found = false;
-  int status = hdf5_has(file, name, &found, err);
-  if (status || !found) {
-    return status;
-  }
-  struct hdf5_shape shape = {.rank = 3, .dim = {model->n_heads, model->value_dim}};
-  float *w = NULL, *bias = NULL;
-  status = hdf5_floats(file, name, &shape, &w, err);
-  snprintf(name, sizeof name, "%s/b_o", group);
-  bool has_bias = false;
-  status = status ? status : hdf5_has(file, name, &has_bias, err);
-  if (!status && has_bias) {
-    struct hdf5_shape bias_shape = {.rank = 1, .dim = {shape.dim[2]}};
-    status = hdf5_floats(file, name, &bias_shape, &bias, err);
-  }
-  status = status ? status
-                  : projection_init(&weights->output, w, bias, model->n_heads * model->value_dim, shape.dim[2], err);
-  weights->base.operations.output_width = status ? 0 : shape.dim[2];
-  free(w);
-  free(bias);
-  return status;
-}
-
-static int read_layer(struct model *model, struct weights *weights, struct hdf5_file *file, const char *group,
-                      struct error *err) {
-  struct layer *layer = &weights->layer;
-  struct hdf5_shape q = {.rank = 3, .dim = {model->d_model}}, k = {.rank = 3, .dim = {model->d_model}}, v = k;
-  layer->d_model = model->d_model;
-  int status = read_projection(file, group, "q", &q, &layer->q, err);
-  k.dim[2] = q.dim[2];
-  status = status ? status : read_projection(file, group, "k", &k, &layer->k, err);
-  v.dim[1] = k.dim[1];
-  status = status ? status : read_projection(file, group, "v", &v, &layer->v, err);
   if (status) {
     return status;
   }
-  if (q.dim[1] % k.dim[1]) {
-    return error_set(err, ERROR_FILE_CONTENT,
-                     "%s: %s has %zu query heads and %zu key heads; the first must be a multiple of the second",
-                     hdf5_path(file), group, q.dim[1], k.dim[1]);
+  const struct weights_layer *last = &weights->layers[model->layer];
+  for (size_t i = 0; i < model->layer; i++) {
+    const struct weights_layer *layer = &weights->layers[i];
+    if (!weights_layer_goes_on(layer)) {
+      return error_set(err, ERROR_JOB_SETUP,
+                       "model.layer: %zu; it reads what the layer before it gives, which %s does not hold: only layer "
+                       "0 can be fed with tokens (q and k of a later layer can be given by model.qk)",
+                       model->layer, hdf5_path(file));
+    }
+    if (layer->n_heads != last->n_heads || layer->n_kv_heads != last->n_kv_heads ||
+        layer->layer.head_dim != last->layer.head_dim || layer->layer.value_dim != last->layer.value_dim ||
+        layer->score_scale != last->score_scale) {
+      return error_set(err, ERROR_FILE_CONTENT,
+                       "%s: /layer%zu has other heads, widths or q_scale than /layer%zu; they must be the same in all "
+                       "layers",
+                       hdf5_path(file), i, model->layer);
+    }
   }
-  model->n_heads = q.dim[1];
-  model->n_kv_heads = k.dim[1];
-  model->head_dim = layer->head_dim = q.dim[2];
-  model->value_dim = layer->value_dim = v.dim[2];
-  char w_q[64];
-  snprintf(w_q, sizeof w_q, "%s/w_q", group);
-  status = cross_check(file, group, "d_in", q.dim[0], w_q, err);
-  status = status ? status : cross_check(file, group, "n_heads", q.dim[1], w_q, err);
-  status = status ? status : cross_check(file, group, "head_dim", q.dim[2], w_q, err);
-  status = status ? status : read_norm(layer, file, group, err);
-  status = status ? status : read_output(model, weights, file, group, err);
-  if (!status && weights->output.d_out) {
-    char w_o[64];
-    snprintf(w_o, sizeof w_o, "%s/w_o", group);
-    status = cross_check(file, group, "d_out", weights->output.d_out, w_o, err);
-  }
-  status = status ? status : number_or(file, group, "q_scale", 1 / sqrt((double)q.dim[2]), &model->score_scale, err);
+  model->n_heads = last->n_heads;
+  model->n_kv_heads = last->n_kv_heads;
+  model->head_dim = last->layer.head_dim;
+  model->value_dim = last->layer.value_dim;
+  model->score_scale = last->score_scale;
   model->scale_is_trained = true;
-  return status;
+  weights->base.operations.output_width = last->output.d_out;
+  return 0;
 }
 
 static int count_layers(struct model *model, struct hdf5_file *file, struct error *err) {
@@ -272,13 +195,6 @@ static int count_layers(struct model *model, struct hdf5_file *file, struct erro
   if (!status && model->layer >= model->n_layers) {
     status = error_set(err, ERROR_JOB_SETUP, "model.layer: %zu; %s has layers 0 to %zu", model->layer, hdf5_path(file),
                        model->n_layers - 1);
-  }
-  if (!status && model->layer > 0) {
-    status =
-        error_set(err, ERROR_JOB_SETUP,
-                  "model.layer: %zu; it reads what the layer before it gives, which %s does not hold: only layer 0 "
-                  "can be fed with tokens (q and k of a later layer can be given by model.qk)",
-                  model->layer, hdf5_path(file));
   }
   return status;
 }
@@ -298,7 +214,7 @@ static int read_training(struct model *model, struct hdf5_file *file, struct err
   int status = text_or_empty(file, "trained_with", &trained->scheme, err);
   status = status ? status : text_or_empty(file, "trained_with_parameters", &trained->parameters, err);
   status = status ? status : text_or_empty(file, "trained_mask", &trained->mask, err);
-  status = status ? status : number_or(file, "/", "max_length", 0, &trained->max_length, err);
+  status = status ? status : weights_number_or(file, "/", "max_length", 0, &trained->max_length, err);
   if (status) {
     return status;
   }
@@ -325,11 +241,10 @@ static int read_training(struct model *model, struct hdf5_file *file, struct err
 }
 
 static int read_file(struct model *model, struct weights *weights, struct hdf5_file *file, struct error *err) {
-  char group[32];
-  snprintf(group, sizeof group, "/layer%zu", model->layer);
   int status = count_layers(model, file, err);
   status = status ? status : read_embeddings(model, weights, file, err);
-  status = status ? status : read_layer(model, weights, file, group, err);
+  status = status ? status : read_layers(model, weights, file, err);
+  status = status ? status : weights_number_or(file, "/", "pe_scale", 1, &model->pe_scale, err);
   return status ? status : read_training(model, file, err);
 }
 
@@ -345,15 +260,18 @@ int model_open_weights(struct model *model, const struct section *section, uint6
                                                         .content = weights_content,
                                                         .project = weights_project,
                                                         .output = weights_output,
+                                                        .pass = weights_pass,
                                                         .close = weights_close};
-  struct hdf5_file *file = hdf5_file_open(section_get(section, "weights")->text, err);
+  const char *path = section_get(section, "weights")->text;
+  struct hdf5_file *file = hdf5_file_open(path, err);
   if (!file) {
     return err->code;
   }
-  int status = read_file(model, weights, file, err);
+  model->trained.file = memory_copy_text(path, err);
+  int status = model->trained.file ? read_file(model, weights, file, err) : ERROR_MEMORY;
   hdf5_file_close(file);
   return status ? status
                 : tokens_read(section_get(section, "tokens")->section,
-                              weights->has_vocabulary ? &weights->vocabulary : NULL, weights->n_ids, seed,
-                              &model->texts, &model->n_texts, err);
+                              weights->has_vocabulary ? &weights->vocabulary : NULL, weights->is_bytes, weights->n_ids,
+                              seed, &model->texts, &model->n_texts, err);
 }

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "config/section_text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +92,37 @@ static struct instance *make(const struct scheme *scheme, const struct section *
   return instance_new(&request, err);
 }
 
+/* What training made of the scheme's tensors, where nobody gave others: /scheme of the weights file. */
+static int add_trained_tensors(const struct model *model, const struct scheme_info *info, struct given_tensors *given,
+                               struct error *err) {
+  int status = 0;
+  for (size_t i = 0; !status && model->trained.file[0] && i < given->count; i++) {
+    struct tensor_source *source = &given->sources[i];
+    char name[128];
+    float *data = NULL;
+    if (source->data) {
+      continue;
+    }
+    snprintf(name, sizeof name, "scheme/%s", info->tensors[i].name);
+    status = model_read_scheme_tensor(model->trained.file, name, &data, source->shape.dim, &source->shape.rank, err);
+    if (data) {
+      source->data = data;
+      given->from[i] = memory_copy_text(model->trained.file, err);
+      source->from = given->from[i];
+      status = given->from[i] ? 0 : (int)err->code;
+    }
+  }
+  return status;
+}
+
+static int trained_tensors_read(const struct model *model, const struct scheme_info *info, struct given_tensors *given,
+                                struct error *err) {
+  given->count = info->n_tensors;
+  given->sources = memory_new(given->count, sizeof *given->sources, "tensors", err);
+  given->from = given->sources ? memory_new(given->count, sizeof *given->from, "tensors", err) : NULL;
+  return given->from ? add_trained_tensors(model, info, given, err) : (int)err->code;
+}
+
 /* The scheme the weights were trained with, and whether the entry is that scheme with those parameters. */
 static int make_trained(struct host *host, const struct plan_scheme *entry, const struct model *model, uint64_t seed,
                         struct instance **out, bool *same, struct error *err) {
@@ -110,9 +142,15 @@ static int make_trained(struct host *host, const struct plan_scheme *entry, cons
     return err->code;
   }
   *same = !strcmp(entry->info->id, trained->scheme) && section_equal(params, entry->params);
-  *out = make(scheme, params, NULL, (struct position_map){0}, model, trained->max_length, seed, NULL, err);
+  struct given_tensors tensors = {0};
+  int status = trained_tensors_read(model, &scheme->info, &tensors, err);
+  if (!status) {
+    *out = make(scheme, params, tensors.sources, (struct position_map){0}, model, trained->max_length, seed, NULL, err);
+    status = *out ? 0 : (int)err->code;
+  }
+  given_tensors_free(&tensors);
   section_free(params);
-  return *out ? 0 : (int)err->code;
+  return status;
 }
 
 static enum scheme_role role_of(const struct plan_scheme *entry, bool known, bool same) {
@@ -139,9 +177,13 @@ int job_instances_new(struct host *host, const struct plan_scheme *entry, const 
                       struct job_instances *out, struct error *err) {
   *out = (struct job_instances){0};
   struct given_tensors given = {0};
-  bool same;
+  bool same = false;
   const struct scheme *scheme = job_find_scheme(host, entry->info, err);
   int status = scheme ? given_tensors_read(entry, &given, err) : (int)err->code;
+  status = status ? status : make_trained(host, entry, model, seed, &out->trained, &same, err);
+  if (!status && same) {
+    status = add_trained_tensors(model, entry->info, &given, err);
+  }
   if (!status) {
     out->scheme = make(scheme, entry->params, given.sources, entry->map, model, train_length, seed, messages, err);
     status = out->scheme ? 0 : (int)err->code;
@@ -149,9 +191,6 @@ int job_instances_new(struct host *host, const struct plan_scheme *entry, const 
   if (!status) {
     out->none = make(host_none(), NULL, NULL, (struct position_map){0}, model, train_length, seed, NULL, err);
     status = out->none ? 0 : (int)err->code;
-  }
-  if (!status) {
-    status = make_trained(host, entry, model, seed, &out->trained, &same, err);
   }
   if (!status) {
     out->role = role_of(entry, out->trained != NULL, same);

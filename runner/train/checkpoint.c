@@ -67,7 +67,7 @@ static bool put_layer(hid_t file, const struct decoder_shape *shape, size_t laye
 }
 
 static bool put_model(hid_t file, const struct parameters *layout, const float *block, const char *scheme,
-                      const char *params, double train_length) {
+                      const char *params, double train_length, bool is_bytes) {
   const struct decoder_shape *s = &layout->shape;
   bool failed = false;
   for (size_t i = 0; i < layout->n; i++) {
@@ -83,7 +83,7 @@ static bool put_model(hid_t file, const struct parameters *layout, const float *
          put_text(file, "norm", "pre_layer_norm") ||
          put_text(file, "activation", s->gelu == GELU_TANH ? "gelu_tanh" : "gelu_erf") ||
          put_text(file, "trained_with", scheme) || put_text(file, "trained_with_parameters", params) ||
-         put_text(file, "trained_mask", "causal") || failed;
+         put_text(file, "trained_mask", "causal") || (is_bytes && put_text(file, "tokens", "bytes")) || failed;
 }
 
 /* The folders of a path that are missing. */
@@ -103,12 +103,12 @@ static int make_folders(const char *path, struct error *err) {
 
 /* Into `path` itself. */
 static int write_file(const char *path, const struct parameters *layout, const float *block, const char *scheme,
-                      const char *params, double train_length, struct error *err) {
+                      const char *params, double train_length, bool is_bytes, struct error *err) {
   hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   /* The oldest format of the library, and no lock: some shared folders have none. */
   H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_V18);
   hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
-  bool failed = file < 0 || put_model(file, layout, block, scheme, params, train_length);
+  bool failed = file < 0 || put_model(file, layout, block, scheme, params, train_length, is_bytes);
   failed = (file >= 0 && H5Fclose(file) < 0) || failed;
   H5Pclose(access);
   int handle = failed ? -1 : open(path, O_RDONLY | O_CLOEXEC);
@@ -120,7 +120,7 @@ static int write_file(const char *path, const struct parameters *layout, const f
 }
 
 int checkpoint_write(const char *path, const struct parameters *layout, const float *block, const struct scheme *scheme,
-                     const struct section *params, double train_length, struct error *err) {
+                     const struct section *params, double train_length, bool is_bytes, struct error *err) {
   struct text name = {0};
   text_printf(&name, "%s.new", path);
   char *new_path = text_take(&name, err);
@@ -131,7 +131,7 @@ int checkpoint_write(const char *path, const struct parameters *layout, const fl
   void *print_data;
   H5Eget_auto2(H5E_DEFAULT, &print, &print_data);
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-  status = status ? status : write_file(new_path, layout, block, scheme->info.id, json, train_length, err);
+  status = status ? status : write_file(new_path, layout, block, scheme->info.id, json, train_length, is_bytes, err);
   H5Eset_auto2(H5E_DEFAULT, print, print_data);
   if (!status && rename(new_path, path)) {
     status = error_set(err, ERROR_FILE_WRITE, "%s: %s", path, strerror(errno));
