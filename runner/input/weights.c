@@ -148,6 +148,12 @@ static int read_layers(struct model *model, struct weights *weights, struct hdf5
   for (size_t i = 0; !status && i <= model->layer; i++) {
     weights->n_layers = i + 1;
     status = weights_layer_read(file, i, model->d_model, &weights->layers[i], err);
+    if (!status && i < model->layer && !weights_layer_goes_on(&weights->layers[i])) {
+      status = error_set(err, ERROR_JOB_SETUP,
+                         "model.layer: %zu; it reads what the layer before it gives, which %s does not hold: only "
+                         "layer 0 can be fed with tokens (q and k of a later layer can be given by model.qk)",
+                         model->layer, hdf5_path(file));
+    }
   }
   if (status) {
     return status;
@@ -155,12 +161,6 @@ static int read_layers(struct model *model, struct weights *weights, struct hdf5
   const struct weights_layer *last = &weights->layers[model->layer];
   for (size_t i = 0; i < model->layer; i++) {
     const struct weights_layer *layer = &weights->layers[i];
-    if (!weights_layer_goes_on(layer)) {
-      return error_set(err, ERROR_JOB_SETUP,
-                       "model.layer: %zu; it reads what the layer before it gives, which %s does not hold: only layer "
-                       "0 can be fed with tokens (q and k of a later layer can be given by model.qk)",
-                       model->layer, hdf5_path(file));
-    }
     if (layer->n_heads != last->n_heads || layer->n_kv_heads != last->n_kv_heads ||
         layer->layer.head_dim != last->layer.head_dim || layer->layer.value_dim != last->layer.value_dim ||
         layer->score_scale != last->score_scale) {
