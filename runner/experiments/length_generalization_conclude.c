@@ -176,7 +176,9 @@ static int word_verdict(const struct field *f, const struct entry *e, char *out,
     }
   }
   free(change);
+  bool one = f->seeds < 2; /* nothing to take an interval of */
   int used = !e->competent      ? snprintf(out, size, "not learned at L: no verdict beyond it")
+             : one              ? snprintf(out, size, "no verdict from one seed")
              : !isnan(degrades) ? snprintf(out, size, "degrades from %.0f (%+.3f nat)", degrades, by)
              : last > f->L      ? snprintf(out, size, "holds to %.0f", last)
                                 : snprintf(out, size, "nothing measured beyond L");

@@ -96,7 +96,8 @@ static int resolve_shape(const struct section *keys, const char *label, struct g
 }
 
 /* A copy of the scheme's parameters with this experiment's defaults: T5's buckets end at L/2, so that training meets
- * all of them. Texts and lists stay the plan's. */
+ * all of them (later where the buckets of one distance each reach further: half of num_buckets). Texts and lists stay
+ * the plan's. */
 static int resolve_params(const struct experiment_context *context, struct generalization *g, struct error *err) {
   const struct section *from = context->scheme_entry->params;
   g->params = memory_new(1, sizeof *g->params, "parameters", err);
@@ -109,7 +110,8 @@ static int resolve_params(const struct experiment_context *context, struct gener
   for (size_t i = 0; i < from->table->count; i++) {
     bool is_distance = !strcmp(context->plugin->info.id, "t5") && !strcmp(from->table->keys[i].key, "max_distance");
     if (is_distance && !values[i].by_user) {
-      values[i].integer = (int64_t)(g->train_length / 2 < 2 ? 2 : g->train_length / 2);
+      int64_t half = (int64_t)g->train_length / 2, single = section_get(from, "num_buckets")->integer / 2;
+      values[i].integer = half > single ? half : single + 1;
       values[i].real = (double)values[i].integer;
     }
   }

@@ -108,7 +108,7 @@ static void all_layers_are_read(void **state) {
   compare("learned", "{max_positions: 24}", 2, GELU_ERF);
   compare("rope", "{}", 1, GELU_TANH);
   compare("alibi", "{}", 1, GELU_ERF);
-  compare("t5", "{direction: causal, max_distance: 12}", 1, GELU_TANH);
+  compare("t5", "{direction: causal, num_buckets: 8, max_distance: 12}", 1, GELU_TANH);
 }
 
 static void the_tensors_of_the_scheme_are_in_the_file(void **state) {
