@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -217,12 +219,41 @@ static void test_gates(void **state) {
   assert_string_equal(heard.worst.text, "not to be judged: see write.bounds");
 }
 
-static void test_files(void **state) {
-  (void)state;
-  struct heard heard = run("not_there", NULL, 10);
+/* What is no plugin at all is told apart from one that fails. */
+static void must_fail_as_file(const char *path, const char *phrase) {
+  struct error err;
+  struct check_summary summary;
+  struct heard heard = {.wanted = NULL};
+  struct check_options options = {.level = CHECK_QUICK, .seed = 17, .time_limit = 10};
+  assert_int_equal(check_plugin(path, &options, hear, &heard, &summary, &err), 0);
   assert_int_equal(heard.count, 1);
   assert_string_equal(heard.worst.id, "file");
-  assert_non_null(strstr(heard.worst.text, "No such file"));
+  assert_int_equal(heard.worst.outcome, CHECK_FAIL);
+  if (!strstr(heard.worst.text, phrase)) {
+    fail_msg("%s: %s", path, heard.worst.text);
+  }
+}
+
+static void test_files(void **state) {
+  (void)state;
+  char folder[] = "/tmp/pe-run-check-XXXXXX", path[64];
+  assert_non_null(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/it.so", folder);
+  must_fail_as_file(path, "No such file");
+  must_fail_as_file("", "names no file");
+  must_fail_as_file(folder, "a folder");
+  assert_int_equal(mkfifo(path, 0600), 0);
+  must_fail_as_file(path, "a FIFO");
+  assert_int_equal(unlink(path), 0);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  assert_true(fputs("#!/bin/sh\n", file) >= 0);
+  assert_int_equal(fclose(file), 0);
+  must_fail_as_file(path, "no ELF file");
+  assert_int_equal(truncate(path, 0), 0);
+  must_fail_as_file(path, "empty");
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(rmdir(folder), 0);
 }
 
 static void test_only(void **state) {

@@ -170,6 +170,7 @@ static void test_other_machine(void **state) {
 
 static void test_loading(void **state) {
   (void)state;
+  /* P03 */
   must_refuse(bad("undefined_symbol"), ERROR_PLUGIN_LOAD, "undefined symbol: missing_fn");
   must_refuse(bad("no_entry"), ERROR_PLUGIN_NO_ENTRY, "exports no pe_plugin_entry");
   must_refuse(bad("entry_is_function"), ERROR_PLUGIN_NO_ENTRY, "pe_plugin_entry is no data");
@@ -178,6 +179,7 @@ static void test_loading(void **state) {
   must_refuse("/proc/self/exe", ERROR_PLUGIN_LOAD, "");
 }
 
+/* P05 */
 static void test_version(void **state) {
   (void)state;
   char both[200];
@@ -263,7 +265,7 @@ static void test_link_out(void **state) {
 
 /* ---- finding ---- */
 
-static void test_relative_paths(void **state) {
+static void test_P07_relative_paths(void **state) {
   (void)state;
   char *here = getcwd(NULL, 0);
   assert_non_null(here);
@@ -377,7 +379,7 @@ static float helper_value(const char *name) {
   return out;
 }
 
-static void test_symbols_are_apart(void **state) {
+static void test_P01_symbols_are_apart(void **state) {
   (void)state;
   assert_true(helper_value("helper_1") == 1);
   assert_true(helper_value("helper_2") == 2);
@@ -390,7 +392,7 @@ static void *use_in_thread(void *unused) {
   return NULL;
 }
 
-static void test_thread_destructor(void **state) {
+static void test_P09_thread_destructor(void **state) {
   (void)state;
   /* The host is closed before the thread ends; its destructor must still be there. */
   pthread_t thread;
@@ -398,7 +400,7 @@ static void test_thread_destructor(void **state) {
   assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-static void test_fast_math(void **state) {
+static void test_P11_fast_math(void **state) {
   (void)state;
   struct host *host = open_host(TEST_BAD_PLUGIN_DIR, false);
   struct error err;
@@ -415,7 +417,7 @@ static void test_fast_math(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_fast_math), /* first: only the first loading in a process changes anything */
+      cmocka_unit_test(test_P11_fast_math), /* first: only the first loading in a process changes anything */
       cmocka_unit_test(test_no_file),
       cmocka_unit_test(test_not_regular),
       cmocka_unit_test(test_no_shared_object),
@@ -426,12 +428,12 @@ int main(void) {
       cmocka_unit_test(test_tables),
       cmocka_unit_test(test_trust),
       cmocka_unit_test(test_link_out),
-      cmocka_unit_test(test_relative_paths),
+      cmocka_unit_test(test_P07_relative_paths),
       cmocka_unit_test(test_search),
       cmocka_unit_test(test_list),
       cmocka_unit_test(test_default_directories),
-      cmocka_unit_test(test_symbols_are_apart),
-      cmocka_unit_test(test_thread_destructor),
+      cmocka_unit_test(test_P01_symbols_are_apart),
+      cmocka_unit_test(test_P09_thread_destructor),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

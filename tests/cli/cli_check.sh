@@ -8,6 +8,8 @@ expect_output "rope.so, level quick, seed 1: "
 expect_output "0 failed, 0 crashed, 0 warnings"
 expect_code 1 "$PE_RUN" check "$bad/split_tiles.so" --level quick --only split
 expect_output "against tiles of 1 queries and 1 keys"
+expect_code 1 "$PE_RUN" check "$bad/split_tiles.so" --level quick --only split.tiles --in-process
+expect_output "against tiles of 1 queries and 1 keys"
 expect_code 3 "$PE_RUN" check "$bad/no_entry.so"
 expect_output "exports no pe_plugin_entry"
 expect_code 3 "$PE_RUN" check "$WORK/not-there.so"

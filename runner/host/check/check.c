@@ -14,17 +14,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
-
 /* Memory that a child may take on top of what its parent has. */
 #define MEMORY_LIMIT ((size_t)768 << 20)
 
@@ -261,7 +250,8 @@ static int run_once(const struct check *check, const struct check_run *prepared,
   double seconds = prepared->options->time_limit > 0        ? prepared->options->time_limit
                    : prepared->options->level == CHECK_DEEP ? 120
                                                             : 10;
-  struct child_limits limits = {.seconds = SANITIZED ? 10 * seconds : seconds, .memory = SANITIZED ? 0 : MEMORY_LIMIT};
+  struct child_limits limits = {.seconds = CHECK_SANITIZED ? 10 * seconds : seconds,
+                                .memory = CHECK_SANITIZED ? 0 : MEMORY_LIMIT};
   if (!task.in_child) {
     char stage[CHILD_STAGE] = "";
     task_main(&task, stage, verdict);
@@ -279,7 +269,7 @@ static int run_check(const struct check *check, struct check_run *run, struct ch
                      struct error *err) {
   *verdict = (struct check_verdict){.outcome = CHECK_PASS};
   run->attempt = 0;
-  if ((check->flags & CHECK_NO_SANITIZER) && SANITIZED) {
+  if ((check->flags & CHECK_NO_SANITIZER) && CHECK_SANITIZED) {
     verdict->outcome = CHECK_SKIP;
     snprintf(verdict->text, sizeof verdict->text, "sanitizers change what it measures");
     return 0;

@@ -7,6 +7,18 @@
 #include "host/check/guard.h"
 #include "pe/plugin.h"
 
+/* Whether this build has sanitizers, which change what some checks measure and how long all of them take. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CHECK_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define CHECK_SANITIZED 1
+#endif
+#endif
+#ifndef CHECK_SANITIZED
+#define CHECK_SANITIZED 0
+#endif
+
 enum { CHECK_MOST_SUBJECTS = 48 };
 
 /* What a check is run on: a scheme, and for one that works with given tensors alone, which of them is given. */
