@@ -86,6 +86,8 @@ set(CPACK_DEBIAN_DEV_PACKAGE_ARCHITECTURE all)
 set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS cmake)
 set(CPACK_DEBIAN_RUN_PACKAGE_SECTION science)
+# Curves in the terminal and the pictures of a report.
+set(CPACK_DEBIAN_RUN_PACKAGE_RECOMMENDS gnuplot-nox)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_COMPONENT_RUN_DESCRIPTION "A bench for positional encodings: runner, plugins, configs and data")
 set(CPACK_COMPONENT_DEV_DESCRIPTION "A bench for positional encodings: the header and build files for plugins")
