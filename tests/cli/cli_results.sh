@@ -21,6 +21,18 @@ expect_code 1 "$PE_RUN" diff a.h5 c.h5 --format json
 if command -v python3 >/dev/null; then
   python3 -c 'import json, sys; d = json.JSONDecoder(); t = sys.stdin.read(); n = d.raw_decode(t)[1]; json.loads(t[n:])' <output
 fi
+
+# The same config with another seed: the seed is named, and so is every measure that random numbers enter.
+for seed in 17 18; do
+  "$PE_RUN" "$SOURCE/configs/relative_position.yaml" -q seed=$seed output=seed$seed.h5 >/dev/null
+done
+"$PE_RUN" "$SOURCE/configs/relative_position.yaml" -q output=again.h5 >/dev/null
+expect_code 0 "$PE_RUN" diff seed17.h5 again.h5
+expect_output "equal: "
+expect_code 1 "$PE_RUN" diff seed17.h5 seed18.h5
+expect_output "seed: 17"
+expect_output "seed: 18"
+expect_output "relative_position/rope_shuffled/"
 expect_code 2 "$PE_RUN" diff a.h5
 expect_code 2 "$PE_RUN" diff a.h5 c.h5 --tolerance nan
 expect_code 4 "$PE_RUN" diff a.h5 missing.h5
