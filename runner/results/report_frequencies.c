@@ -103,11 +103,16 @@ static void append_cells(const struct scheme *scheme, size_t number, struct text
     double half = shown > 1 && high > low ? sqrt(pow(high / low, 1 / ((double)shown - 1))) : M_SQRT2;
     for (size_t f = 0; f < frequencies; f += every) {
       double wave = wavelength_at(scheme, f, l), unseen = tensor_value(scheme->unseen, f * lengths + l);
+      double before = f >= every ? wavelength_at(scheme, f - every, l) : NAN;
+      double after = f + every < frequencies ? wavelength_at(scheme, f + every, l) : NAN;
       if (isfinite(wave) && wave > 0 && isfinite(unseen)) {
-        double left = edge(scheme, l, false) / scheme->train_length,
-               right = edge(scheme, l, true) / scheme->train_length;
+        double left = edge(scheme, l, false) / scheme->train_length;
+        double right = edge(scheme, l, true) / scheme->train_length;
+        /* To the middle between neighbours, which stand in the order of their wavelengths. */
+        double bottom = before > 0 && before < wave ? sqrt(before * wave) : wave / half;
+        double top = after > wave ? sqrt(after * wave) : wave * half;
         text_printf(script, "%.6g %.6g %.6g %.6g %.6g %.6g %.6g\n", scheme->length->values[l] / scheme->train_length,
-                    wave, left, right, wave / half, wave * half, unseen);
+                    wave, left, right, bottom, top, unseen);
       }
     }
   }
