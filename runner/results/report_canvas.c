@@ -97,7 +97,7 @@ struct look look_of(const struct results_file *file, const struct record *record
   if (look.role == LOOK_CONTROL) {
     look.color = CANVAS_MUTED;
     look.point = 1;
-    look.dash = 3;
+    look.dash = 2;
     return look;
   }
   size_t place = place_of(file, record->label);

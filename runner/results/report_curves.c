@@ -230,6 +230,12 @@ static bool ends_early(const struct canvas *canvas, const struct curve *curve) {
   return !canvas->narrow && curve->word[0] && last_point(curve) + 1 < curve->count;
 }
 
+/* "learned: undefined beyond 128"; on a phone "learned: undefined". */
+static void end_name(const struct canvas *canvas, const struct curve *curve, char *name, size_t size) {
+  size_t word = canvas->narrow ? strcspn(curve->word, " ") : strlen(curve->word);
+  snprintf(name, size, "%s%s%.*s", curve->record->label, curve->word[0] ? ": " : "", (int)word, curve->word);
+}
+
 static void draw_labels(const struct canvas *canvas, const struct results_file *file, const struct chart *chart,
                         struct range y, double end, const struct curve *curves, size_t count, int plot_height,
                         struct text *script) {
@@ -246,9 +252,9 @@ static void draw_labels(const struct canvas *canvas, const struct results_file *
     const struct curve *curve = labels[i].curve;
     struct look look = look_of(file, curve->record);
     char name[3 * RECORD_NAME];
-    snprintf(name, sizeof name, "%s%s%s", curve->record->label, curve->word[0] ? ": " : "", curve->word);
+    end_name(canvas, curve, name, sizeof name);
     text_append(script, "set label ");
-    gnuplot_quote(script, canvas->narrow ? curve->record->label : name);
+    gnuplot_quote(script, name);
     text_printf(script, " at graph %.4f,graph %.4f left textcolor rgb '%s'\n", end + 0.03, labels[i].at, look.color);
     size_t last = last_point(curve);
     if (last + 1 < curve->count) { /* it ends early: a dotted line leads to its name */
@@ -426,7 +432,9 @@ void curves_draw(const struct canvas *canvas, const struct results_file *file, c
   double end = end_of(chart, x, curves, count);
   size_t longest = 0;
   for (size_t c = 0; c < count; c++) {
-    size_t length = strlen(curves[c].record->label) + (canvas->narrow ? 0 : strlen(curves[c].word) + 2);
+    char name[3 * RECORD_NAME];
+    end_name(canvas, &curves[c], name, sizeof name);
+    size_t length = strlen(name);
     longest = length > longest && !ends_early(canvas, &curves[c]) ? length : longest;
   }
   canvas_begin(canvas, script);

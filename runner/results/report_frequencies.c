@@ -173,7 +173,7 @@ static void draw_cells(const struct canvas *canvas, const struct scheme *scheme,
   } else {
     text_append(script, "unset ytics\n");
   }
-  const char *ink = canvas_ink(canvas);
+  const char *ink = "#505050"; /* seen on light cells and on a dark page */
   text_printf(script, "set arrow from 1,graph 0 to 1,graph 1 nohead front lc rgb '%s' lw 1 dt 2\n", ink);
   text_printf(script, "set arrow from graph 0,first %.6g to graph 1,first %.6g nohead front lc rgb '%s' lw 1 dt 2\n",
               scheme->train_length, scheme->train_length, ink);
