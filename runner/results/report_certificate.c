@@ -28,14 +28,17 @@ struct scheme {
   const struct tensor *drift, *fidelity, *bound; /* [stage, dtype, shift]; bound: of the fidelity, may be NULL */
   const struct tensor *longest, *outcome;        /* [stage, dtype], of the fidelity; may be NULL */
   double spread, tolerance;
-  size_t formats, shifts;
+  size_t stages, formats, shifts;
 };
 
+/* Behind an axis of seeds at most: indices from the start then mean the first seed. */
 static const struct tensor *stages_of(const struct record *record, const char *name, bool by_shift) {
   const struct tensor *tensor = record_find(record, name);
   unsigned rank = by_shift ? 3 : 2;
-  bool fits = tensor && tensor->rank == rank && !strcmp(tensor->axis[0].name, "stage") &&
-              !strcmp(tensor->axis[1].name, "dtype") && (!by_shift || !strcmp(tensor->axis[2].name, "shift"));
+  unsigned seeds = tensor && tensor->rank && !strcmp(tensor->axis[0].name, "seed") ? 1 : 0;
+  const struct axis *axes = tensor ? tensor->axis + seeds : NULL;
+  bool fits = tensor && tensor->rank == rank + seeds && !strcmp(axes[0].name, "stage") &&
+              !strcmp(axes[1].name, "dtype") && (!by_shift || !strcmp(axes[2].name, "shift"));
   return fits ? tensor : NULL;
 }
 
@@ -50,14 +53,16 @@ static bool read_scheme(const struct record *record, struct scheme *scheme) {
   scheme->bound = stages_of(record, "fidelity_bound_rms", true);
   scheme->longest = stages_of(record, "fidelity_longest_position", false);
   scheme->outcome = stages_of(record, "fidelity_outcome", false);
-  if (!spread || spread->count != 1 || !scheme->drift || !scheme->fidelity || !scheme->drift->axis[2].values) {
+  if (!spread || !spread->count || !scheme->drift || !scheme->fidelity ||
+      !tensor_axis(scheme->drift, "shift")->values) {
     return false;
   }
   const struct attribute *tolerance = attributes_find(&scheme->drift->attributes, "tolerance");
   scheme->tolerance = tolerance && tolerance->kind == ATTRIBUTE_REAL ? tolerance->real : NAN;
   scheme->spread = tensor_value(spread, 0);
-  scheme->formats = scheme->drift->axis[1].length;
-  scheme->shifts = scheme->drift->axis[2].length;
+  scheme->stages = tensor_axis(scheme->drift, "stage")->length;
+  scheme->formats = tensor_axis(scheme->drift, "dtype")->length;
+  scheme->shifts = tensor_axis(scheme->drift, "shift")->length;
   return scheme->spread > 0 && scheme->formats <= MOST_FORMATS && scheme->fidelity->count == scheme->drift->count;
 }
 
@@ -80,7 +85,7 @@ static void name_of(const struct tensor *tensor, const char *attribute_name, siz
 static size_t stage_place(const struct scheme *scheme, const char *stage) {
   size_t i = 0;
   char name[RECORD_NAME];
-  for (; i < scheme->drift->axis[0].length; i++) {
+  for (; i < scheme->stages; i++) {
     name_of(scheme->drift, "stage_names", i, name, sizeof name);
     if (!strcmp(name, stage)) {
       break;
@@ -92,7 +97,7 @@ static size_t stage_place(const struct scheme *scheme, const char *stage) {
 /* There is a number for all stages together. */
 static bool all_measured(const struct scheme *scheme) {
   size_t stage = stage_place(scheme, "all"), size = scheme->formats * scheme->shifts;
-  for (size_t i = 0; stage < scheme->drift->axis[0].length && i < size; i++) {
+  for (size_t i = 0; stage < scheme->stages && i < size; i++) {
     if (isfinite(tensor_value(scheme->fidelity, stage * size + i))) {
       return true;
     }
@@ -169,12 +174,12 @@ static void append_data(const struct scheme *schemes, size_t count, struct text 
     for (size_t f = 0; f < scheme->formats; f++) {
       for (size_t k = 0; k < N_SHOWN; k++) {
         size_t stage = stage_place(scheme, shown[k]);
-        if (stage == scheme->drift->axis[0].length) {
+        if (stage == scheme->stages) {
           continue;
         }
         text_printf(script, "$s%zuf%zuk%zu << END\n", s, f, k);
         for (size_t i = 0; i < scheme->shifts; i++) {
-          double shift = scheme->drift->axis[2].values[i];
+          double shift = tensor_axis(scheme->drift, "shift")->values[i];
           if (shift > 0) {
             text_printf(script, "%.9g ", shift);
             gnuplot_number(script, error_at(scheme, scheme->fidelity, stage, f, i));
@@ -233,7 +238,7 @@ static void mark_tolerance(const struct canvas *canvas, const struct scheme *sch
   text_printf(script, "set arrow from graph 0,first %.6g to graph 1,first %.6g nohead front lc rgb '%s' lw 1.5\n",
               scheme->tolerance, scheme->tolerance, ink);
   size_t all = stage_place(scheme, "all");
-  if (!scheme->longest || !scheme->outcome || all == scheme->drift->axis[0].length) {
+  if (!scheme->longest || !scheme->outcome || all == scheme->stages) {
     return;
   }
   double longest = tensor_value(scheme->longest, all * scheme->formats + format);
@@ -259,7 +264,7 @@ static void plot_stages(const struct canvas *canvas, const struct scheme *scheme
                         struct text *script) {
   bool first = true;
   for (size_t k = 0; k < N_SHOWN; k++) {
-    if (stage_place(scheme, shown[k]) == scheme->drift->axis[0].length) {
+    if (stage_place(scheme, shown[k]) == scheme->stages) {
       continue;
     }
     const char *color = canvas_color(k);
@@ -282,7 +287,7 @@ static void draw_panel(const struct canvas *canvas, const struct scheme *scheme,
                        const struct panel *panel, const char *color, bool first, double low, double high,
                        struct text *script) {
   char name[RECORD_NAME], title[3 * RECORD_NAME];
-  const double *shifts = scheme->drift->axis[2].values;
+  const double *shifts = tensor_axis(scheme->drift, "shift")->values;
   double from = 1, to = fmax(shifts[scheme->shifts - 1], 10);
   name_of(scheme->drift, "dtype_names", format, name, sizeof name);
   snprintf(title, sizeof title, "%s, %s", scheme->record->label, name);
@@ -387,7 +392,7 @@ static int describe(const struct picture_source *source, struct text *caption, s
                            "position within the tolerance:");
   for (size_t s = 0; s < count; s++) {
     size_t place = stage_place(&schemes[s], "all");
-    for (size_t f = 0; schemes[s].longest && place < schemes[s].drift->axis[0].length && f < schemes[s].formats; f++) {
+    for (size_t f = 0; schemes[s].longest && place < schemes[s].stages && f < schemes[s].formats; f++) {
       char name[RECORD_NAME];
       double longest = tensor_value(schemes[s].longest, place * schemes[s].formats + f);
       name_of(schemes[s].drift, "dtype_names", f, name, sizeof name);

@@ -28,10 +28,13 @@ struct scheme {
   double train_length;
 };
 
-static const struct tensor *along(const struct record *record, const char *name, const char *first, const char *last) {
+/* A tensor with these last axes, behind an axis of seeds at most: indices from the start then mean the first seed. */
+static const struct tensor *along(const struct record *record, const char *first, const char *last, const char *name) {
   const struct tensor *tensor = record_find(record, name);
-  bool fits = tensor && tensor->rank && !strcmp(tensor->axis[0].name, first) &&
-              (last ? tensor->rank == 2 && !strcmp(tensor->axis[1].name, last) : tensor->rank == 1);
+  unsigned rank = last ? 2 : 1;
+  unsigned seeds = tensor && tensor->rank && !strcmp(tensor->axis[0].name, "seed") ? 1 : 0;
+  bool fits = tensor && tensor->rank == rank + seeds && !strcmp(tensor->axis[seeds].name, first) &&
+              (!last || !strcmp(tensor->axis[seeds + 1].name, last));
   return fits ? tensor : NULL;
 }
 
@@ -43,13 +46,13 @@ static size_t find_schemes(const struct picture_source *source, struct scheme *s
       continue;
     }
     struct scheme scheme = {.record = record,
-                            .unseen = along(record, "unseen_share", "frequency", "length"),
-                            .wavelength = along(record, "wavelength", "frequency", "length"),
-                            .near = along(record, "neighbour_resolution", "length", NULL),
-                            .near_plain = along(record, "neighbour_resolution_unscaled", "length", NULL),
+                            .unseen = along(record, "frequency", "length", "unseen_share"),
+                            .wavelength = along(record, "frequency", "length", "wavelength"),
+                            .near = along(record, "length", NULL, "neighbour_resolution"),
+                            .near_plain = along(record, "length", NULL, "neighbour_resolution_unscaled"),
                             .train_length = record_number(record, "train_length")};
-    scheme.wavelength = scheme.wavelength ? scheme.wavelength : along(record, "wavelength", "frequency", NULL);
-    scheme.length = scheme.unseen ? &scheme.unseen->axis[1] : NULL;
+    scheme.wavelength = scheme.wavelength ? scheme.wavelength : along(record, "frequency", NULL, "wavelength");
+    scheme.length = scheme.unseen ? tensor_axis(scheme.unseen, "length") : NULL;
     if (scheme.unseen && scheme.unseen->count && scheme.wavelength && scheme.length->values &&
         scheme.train_length > 0) {
       schemes[count++] = scheme;
@@ -59,7 +62,7 @@ static size_t find_schemes(const struct picture_source *source, struct scheme *s
 }
 
 static double wavelength_at(const struct scheme *scheme, size_t frequency, size_t length) {
-  size_t place = scheme->wavelength->rank == 2 ? frequency * scheme->length->length + length : frequency;
+  size_t place = tensor_axis(scheme->wavelength, "length") ? frequency * scheme->length->length + length : frequency;
   return tensor_value(scheme->wavelength, place);
 }
 
@@ -93,7 +96,7 @@ static double edge(const struct scheme *scheme, size_t i, bool upper) {
 
 /* One rectangle per frequency and length; every n-th frequency where they are many. */
 static void append_cells(const struct scheme *scheme, size_t number, struct text *script) {
-  size_t frequencies = scheme->unseen->axis[0].length, lengths = scheme->length->length;
+  size_t frequencies = tensor_axis(scheme->unseen, "frequency")->length, lengths = scheme->length->length;
   size_t every = (frequencies + MOST_FREQUENCIES - 1) / MOST_FREQUENCIES;
   size_t shown = (frequencies + every - 1) / every;
   text_printf(script, "$cells%zu << END\n", number);
@@ -270,7 +273,7 @@ static bool applies(const struct picture_source *source) {
 static double worst(const struct scheme *scheme) {
   size_t lengths = scheme->length->length;
   double most = NAN;
-  for (size_t f = 0; f < scheme->unseen->axis[0].length; f++) {
+  for (size_t f = 0; f < tensor_axis(scheme->unseen, "frequency")->length; f++) {
     most = fmax(most, tensor_value(scheme->unseen, f * lengths + lengths - 1));
   }
   return most;
@@ -286,7 +289,7 @@ static int describe(const struct picture_source *source, struct text *caption, s
                        "once within L. Under each, what scaling costs: how well neighbours are told apart, relative to "
                        "the same scheme unscaled (1).");
   for (size_t i = 0; i < count; i++) {
-    if (schemes[i].unseen->axis[0].length > MOST_FREQUENCIES) {
+    if (tensor_axis(schemes[i].unseen, "frequency")->length > MOST_FREQUENCIES) {
       text_printf(caption, " Of many frequencies, about %d are drawn.", MOST_FREQUENCIES);
       break;
     }
