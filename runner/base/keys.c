@@ -25,6 +25,10 @@ void key_value_clear(struct key_value *value) {
   }
   free(value->texts);
   section_free(value->section);
+  for (size_t i = 0; value->sections && i < value->count; i++) {
+    section_free(value->sections[i]);
+  }
+  free(value->sections);
   *value = (struct key_value){0};
 }
 

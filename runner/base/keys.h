@@ -21,11 +21,12 @@ enum key_type {
   KEY_TEXT_LIST,   /* one text or a list of them -> texts, count, is_list */
   KEY_PATH_LIST,   /* one path or a list -> texts, count, is_list */
   KEY_MATRIX,      /* list of equally long lists of numbers, row-major -> list, rows, columns */
-  KEY_TENSOR,  /* FILE:/dataset or FILE.npy (text, resolved against the config's folder), or nested lists of numbers of
-                  any rank up to 4 (list, rank, dim) */
-  KEY_SECTION, /* a mapping with its own table */
-  KEY_ENTRIES, /* a list of `name: {keys}`, whose tables depend on the name (schemes, experiments): only by_user */
-  KEY_SWEEP    /* a mapping of keys to lists of values: only by_user */
+  KEY_TENSOR,   /* FILE:/dataset or FILE.npy (text, resolved against the config's folder), or nested lists of numbers of
+                   any rank up to 4 (list, rank, dim) */
+  KEY_SECTION,  /* a mapping with its own table */
+  KEY_SECTIONS, /* a list of mappings that share a table -> sections, count */
+  KEY_ENTRIES,  /* a list of `name: {keys}`, whose tables depend on the name (schemes, experiments): only by_user */
+  KEY_SWEEP     /* a mapping of keys to lists of values: only by_user */
 };
 
 enum key_flags {
@@ -47,7 +48,7 @@ struct key_spec {
   const char *fallback; /* the default as it would be written in a config; NULL with KEY_REQUIRED or KEY_OPTIONAL */
   const char *const *choices;      /* names ended by NULL */
   size_t list_min, list_max;       /* number of list elements; list_max 0: no bound */
-  const struct key_table *section; /* KEY_SECTION */
+  const struct key_table *section; /* KEY_SECTION, KEY_SECTIONS */
 };
 
 struct key_table {
@@ -72,8 +73,9 @@ struct key_value {
   size_t rows, columns; /* KEY_MATRIX */
   unsigned rank;        /* KEY_TENSOR given as lists */
   size_t dim[4];
-  struct section *section; /* KEY_SECTION */
-  int line, column;        /* 1-based, in the config; 0: from a default, negative: argument -line of the command line */
+  struct section *section;   /* KEY_SECTION */
+  struct section **sections; /* KEY_SECTIONS, [count] */
+  int line, column; /* 1-based, in the config; 0: from a default, negative: argument -line of the command line */
 };
 
 /* One mapping read against its table: values[i] belongs to table->keys[i]. */

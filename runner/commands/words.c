@@ -31,6 +31,7 @@ static const char *type_word(enum key_type type) {
       [KEY_MATRIX] = "matrix",
       [KEY_TENSOR] = "tensor: lists, FILE:/dataset or FILE.npy",
       [KEY_SECTION] = "section",
+      [KEY_SECTIONS] = "sections",
   };
   return words[type];
 }

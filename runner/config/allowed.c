@@ -74,6 +74,9 @@ static void append_allowed(struct text *out, const struct key_spec *spec) {
   case KEY_SECTION:
     text_append(out, "a mapping (key: value)");
     break;
+  case KEY_SECTIONS:
+    text_append(out, "a list of mappings (- key: value)");
+    break;
   case KEY_ENTRIES:
     text_append(out, "a list of entries (- name: {key: value})");
     break;

@@ -23,8 +23,11 @@ const char *expect_relation_name(enum expect_relation relation) {
 
 static const char form[] = "write measure.label.reduction < number, such as truncation_jsd.alibi.mean < 0.1";
 
+static const char form_without_label[] = "write measure.reduction, such as extrapolation.truncation_jsd.mean";
+
 /* One expectation while it is read. */
 struct expect_reader {
+  bool without_label; /* the operand names no scheme */
   struct reader *reader;
   const struct node *node;
   const char *path;
@@ -104,13 +107,13 @@ static bool is_reduction(const char *name, enum expect_reduction *reduction) {
   return false;
 }
 
-/* [experiment.]measure[...].label[.reduction] */
+/* [experiment.]measure[...].label[.reduction], or without the label. */
 static bool read_operand(struct expect_reader *expect) {
   char parts[4][RECORD_NAME];
   size_t count = 0, chosen = 4;
   for (bool more = true; more;) {
     if (count == 4 || !read_until(expect, ".[<>=! \t", parts[count]) || !is_name(parts[count])) {
-      return fail(expect, form);
+      return fail(expect, expect->without_label ? form_without_label : form);
     }
     count++;
     if (*expect->at == '[') {
@@ -126,20 +129,23 @@ static bool read_operand(struct expect_reader *expect) {
     expect->at += more;
   }
   size_t first = 0;
-  if (count > 2 && is_reduction(parts[count - 1], &expect->out->reduction)) {
+  size_t needed = expect->without_label ? 1 : 2;
+  if (count > needed && is_reduction(parts[count - 1], &expect->out->reduction)) {
     count--;
   }
-  if (count == 3) {
+  if (count == needed + 1) {
     strcpy(expect->out->experiment, parts[first++]);
   }
-  if (count - first != 2) {
-    return fail(expect, form);
+  if (count - first != needed) {
+    return fail(expect, expect->without_label ? form_without_label : form);
   }
   if (chosen != 4 && chosen != first) {
     return fail(expect, "[...] stands once, behind the measure");
   }
   strcpy(expect->out->measure, parts[first]);
-  strcpy(expect->out->label, parts[first + 1]);
+  if (!expect->without_label) {
+    strcpy(expect->out->label, parts[first + 1]);
+  }
   return true;
 }
 
@@ -197,6 +203,26 @@ static bool check_label(struct expect_reader *expect, const struct plan *plan, b
                 expect->out->text, schemes ? "scheme" : "experiment", label,
                 hint[0] ? hint : arena_printf(&expect->reader->arena, "; there are: %s", all));
   return false;
+}
+
+bool measure_read(struct reader *reader, const char *text, const struct node *node, const char *path,
+                  const struct plan *plan, struct plan_expectation *out) {
+  struct error err;
+  out->text = memory_copy_text(text, &err);
+  if (!out->text) {
+    reader->arena.failed = true;
+    return false;
+  }
+  struct expect_reader expect = {
+      .without_label = true, .reader = reader, .node = node, .path = path, .at = out->text, .out = out};
+  if (!read_operand(&expect)) {
+    return false;
+  }
+  skip_blanks(&expect);
+  if (*expect.at) {
+    return fail(&expect, form_without_label);
+  }
+  return !out->experiment[0] || check_label(&expect, plan, false, out->experiment);
 }
 
 void expectations_read(struct reader *reader, const struct key_value *texts, const struct node *node,

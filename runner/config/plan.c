@@ -25,6 +25,23 @@ static void scheme_free(struct plan_scheme *scheme) {
   free(scheme->other_scheme);
 }
 
+static void decision_free(struct plan_decision *decision) {
+  if (!decision) {
+    return;
+  }
+  for (size_t i = 0; i < decision->n_conditions; i++) {
+    free(decision->conditions[i].measure.text);
+  }
+  if (decision->rank) {
+    free(decision->rank->measure.text);
+  }
+  free(decision->conditions);
+  free(decision->rank);
+  free(decision->stated);
+  section_free(decision->keys);
+  free(decision);
+}
+
 void plan_free(struct plan *plan) {
   if (!plan) {
     return;
@@ -39,6 +56,7 @@ void plan_free(struct plan *plan) {
     free(plan->expectations[i].text);
   }
   free(plan->expectations);
+  decision_free(plan->decision);
   free(plan->schemes);
   free(plan->experiments);
   free(plan->jobs);

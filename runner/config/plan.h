@@ -72,6 +72,35 @@ struct plan_expectation {
   double number;
 };
 
+/* The section `decision:`: which scheme to take. A condition holds one measure of each scheme, at one length, against a
+ * limit. */
+struct plan_condition {
+  struct plan_expectation measure; /* label "": of every scheme; text as written; relation and number unused */
+  double length;                   /* tokens */
+  bool above;                      /* the measure must be at least the limit; else at most. Ranking: largest is best */
+  double limit;
+  double margin; /* closer to the limit (to the next scheme) than this, the data do not decide */
+};
+
+/* A condition that is taken as stated, such as ease of integration. */
+struct plan_stated {
+  const char *name;    /* in keys */
+  const char *why;     /* in keys, or NULL */
+  char *const *met_by; /* in keys: labels of schemes */
+  size_t n_met_by;
+};
+
+struct plan_decision {
+  struct section *keys; /* of config_decision_table() */
+  struct plan_condition *conditions;
+  size_t n_conditions;
+  struct plan_condition *rank; /* how those that meet them are compared; NULL: not at all */
+  struct plan_stated *stated;
+  size_t n_stated;
+  char *const *prefer; /* in keys: labels, what the config would rather take first */
+  size_t n_prefer;
+};
+
 /* "mean", ..., "" for EXPECT_VALUE; "<", "<=", ... */
 const char *expect_reduction_name(enum expect_reduction reduction);
 const char *expect_relation_name(enum expect_relation relation);
@@ -88,7 +117,8 @@ struct plan {
   size_t n_experiments;
   struct plan_expectation *expectations;
   size_t n_expectations;
-  struct job *jobs; /* experiment by experiment, in it scheme by scheme, in it seed by seed */
+  struct plan_decision *decision; /* NULL: nothing is to be decided */
+  struct job *jobs;               /* experiment by experiment, in it scheme by scheme, in it seed by seed */
   size_t n_jobs;
   char *config_path; /* as given; "" for a run without a file */
   char *config_text; /* the bytes as read */
@@ -104,6 +134,7 @@ const struct key_table *config_experiment_entry_table(void);
 /* The table of the section `model`, with its sub-sections; and of the whole file. */
 const struct key_table *config_model_table(void);
 const struct key_table *config_root_table(void);
+const struct key_table *config_decision_table(void);
 
 /* How the planner asks for schemes. `plugin` is the resolved path of `plugin: PATH` or NULL. NULL with *err: unknown
  * (ERROR_CONFIG_NAME, the planner adds the place and a near name from `ids`), or the plugin was refused (passed on). */

@@ -195,6 +195,18 @@ static void make_jobs(struct loader *loader) {
   }
 }
 
+/* A section out of the root section: the plan's from here on. */
+static struct section *take_section(struct section *root, const char *key) {
+  for (size_t i = 0; i < root->table->count; i++) {
+    if (!strcmp(root->table->keys[i].key, key)) {
+      struct section *section = root->values[i].section;
+      root->values[i].section = NULL;
+      return section;
+    }
+  }
+  return NULL;
+}
+
 static void fill_plan(struct loader *loader) {
   struct reader *reader = &loader->reader;
   loader->root = load_tree(loader);
@@ -220,6 +232,9 @@ static void fill_plan(struct loader *loader) {
   }
   if (loader->section && schemes && experiments) {
     expectations_read(reader, section_get(loader->section, "expect"), node_get(loader->root, "expect"), loader->plan);
+  }
+  if (loader->section && schemes && experiments && section_get(loader->section, "decision")->given) {
+    decision_read(reader, take_section(loader->section, "decision"), node_get(loader->root, "decision"), loader->plan);
   }
   if (!diagnostics_any(reader->diagnostics) && !reader->arena.failed) {
     make_jobs(loader);

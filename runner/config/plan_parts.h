@@ -28,4 +28,20 @@ void control_add(struct reader *reader, const struct plan_request *request, cons
 void expectations_read(struct reader *reader, const struct key_value *texts, const struct node *node,
                        struct plan *plan);
 
+/* Read one measure without a scheme, [experiment.]measure[axis=value, ...][.reduction], into *out. False after a
+ * report.
+ */
+bool measure_read(struct reader *reader, const char *text, const struct node *node, const char *path,
+                  const struct plan *plan, struct plan_expectation *out);
+
+/* Read `decision` into plan->decision: `section` of config_decision_table(), which the plan takes over, as it stands at
+ * `node`. The plan's schemes and experiments are complete. */
+void decision_read(struct reader *reader, struct section *section, const struct node *node, struct plan *plan);
+
+/* Refuse conditions of plan->decision that follow from others. */
+void decision_check(struct reader *reader, const struct node *node, const struct plan *plan);
+
+/* The table of the section, for that of the whole config. */
+extern const struct key_table decision_table;
+
 #endif

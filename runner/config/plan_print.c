@@ -129,6 +129,7 @@ static void print_value(struct printer *printer, const struct key_spec *spec, co
     }
     break;
   case KEY_SECTION:
+  case KEY_SECTIONS:
   case KEY_ENTRIES:
   case KEY_SWEEP:
     break;
@@ -161,6 +162,14 @@ static void print_pair(struct printer *printer, const struct key_spec *spec, con
   if (spec->type == KEY_SECTION && !value->is_auto) {
     text_append(&printer->text, has_values(value->section) ? "\n" : " {}\n");
     print_section(printer, value->section, indent + 2);
+    return;
+  }
+  if (spec->type == KEY_SECTIONS) {
+    text_append(&printer->text, "\n");
+    for (size_t i = 0; i < value->count; i++) {
+      text_printf(&printer->text, "%*s-\n", (int)indent + 2, "");
+      print_section(printer, value->sections[i], indent + 4);
+    }
     return;
   }
   text_append(&printer->text, " ");
@@ -275,6 +284,10 @@ static void print_plan(struct printer *printer, const struct plan *plan, bool wi
     text_append(text, "  - ");
     yaml_write_text(text, plan->expectations[i].text);
     text_append(text, "\n");
+  }
+  if (plan->decision) {
+    text_append(text, "decision:\n");
+    print_section(printer, plan->decision->keys, 2);
   }
 }
 

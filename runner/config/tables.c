@@ -1,5 +1,6 @@
 /* The keys of a config. Whatever can be set stands here once: reading, defaults, describe and the schema follow. */
 #include "config/plan.h"
+#include "config/plan_parts.h"
 
 #include <math.h>
 
@@ -234,6 +235,11 @@ static const struct key_spec root_keys[] = {
      .doc = "what must hold of the results, such as truncation_jsd.alibi.mean < 0.1",
      .type = KEY_TEXT_LIST,
      .flags = KEY_OPTIONAL},
+    {.key = "decision",
+     .doc = "which scheme to take, and by which conditions",
+     .type = KEY_SECTION,
+     .flags = KEY_OPTIONAL,
+     .section = &decision_table},
 };
 static const struct key_table root_table = {.name = "config", .doc = "A config of pe-run", TABLE(root_keys)};
 

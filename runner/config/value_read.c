@@ -200,6 +200,39 @@ static bool read_section(struct reader *reader, const struct key_spec *spec, con
   return value->section != NULL;
 }
 
+/* Each element is checked on its own, so that all that is wrong is told. */
+static bool read_sections(struct reader *reader, const struct key_spec *spec, const struct node *node, const char *path,
+                          struct key_value *value) {
+  struct error err;
+  if (node->kind != NODE_LIST || node->count < spec->list_min) {
+    reader_report(reader, ERROR_CONFIG_TYPE, node, path, "is %s; allowed: %s",
+                  node->kind == NODE_LIST ? "an empty list" : node_kind_name(node), key_allowed(reader, spec));
+    return false;
+  }
+  value->sections = memory_new(node->count, sizeof *value->sections, path, &err);
+  if (!value->sections) {
+    reader->arena.failed = true;
+    return false;
+  }
+  bool good = true;
+  for (size_t i = 0; i < node->count; i++) {
+    const struct node *item = node->items[i];
+    const char *item_path = arena_printf(&reader->arena, "%s[%zu]", path, i);
+    if (item->kind != NODE_MAPPING) {
+      reader_report(reader, ERROR_CONFIG_TYPE, item, item_path, "is %s; allowed: a mapping (key: value)",
+                    node_kind_name(item));
+      good = false;
+      continue;
+    }
+    struct section *section = keys_read(reader, spec->section, item, item, item_path);
+    if (section) {
+      value->sections[value->count++] = section;
+    }
+  }
+  value->is_list = true;
+  return good;
+}
+
 bool key_read_value(struct reader *reader, const struct key_spec *spec, const struct node *node, const char *path,
                     struct key_value *value) {
   if (spec->flags & KEY_AUTO && is_word(node, "auto") && !node->quoted) {
@@ -229,6 +262,8 @@ bool key_read_value(struct reader *reader, const struct key_spec *spec, const st
     return key_read_tensor(reader, spec, node, path, value);
   case KEY_SECTION:
     return read_section(reader, spec, node, path, value);
+  case KEY_SECTIONS:
+    return read_sections(reader, spec, node, path, value);
   case KEY_ENTRIES:
   case KEY_SWEEP:
     return true; /* read by code of their own */

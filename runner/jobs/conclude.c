@@ -1,6 +1,7 @@
 #include "jobs/conclude.h"
 
 #include "base/memory.h"
+#include "jobs/decide.h"
 #include "jobs/expect.h"
 #include "jobs/stack.h"
 
@@ -42,6 +43,25 @@ static int conclude_experiment(const struct plan *plan, const struct run *run, s
   return status;
 }
 
+/* What the plan decides, from the records of all experiments. */
+static int decide(const struct plan *plan, struct run *run, struct error *err) {
+  struct decide_source *sources = memory_new(plan->n_experiments, sizeof *sources, "decision", err);
+  run->decision.schemes = sources ? memory_new(plan->n_schemes, sizeof *run->decision.schemes, "records", err) : NULL;
+  int status = run->decision.schemes ? 0 : (int)err->code;
+  for (size_t i = 0; !status && i < plan->n_experiments; i++) {
+    sources[i] = (struct decide_source){plan->experiments[i].label, run->experiments[i].schemes};
+  }
+  struct decide_result result = {.plan = plan};
+  status = status ? status : decide_judge(plan, sources, plan->n_experiments, &result, err);
+  if (!status) {
+    run->n_broken += result.unjudged;
+    status = decide_write(&result, run->decision.schemes, &run->decision.conclusion, err);
+    decide_free(&result);
+  }
+  free(sources);
+  return status;
+}
+
 int run_conclude(const struct plan *plan, struct run *run, struct error *err) {
   run->experiments = memory_new(plan->n_experiments, sizeof *run->experiments, "experiments", err);
   if (!run->experiments) {
@@ -53,7 +73,8 @@ int run_conclude(const struct plan *plan, struct run *run, struct error *err) {
       return status;
     }
   }
-  return run_expect(plan, run, err);
+  int status = run_expect(plan, run, err);
+  return !status && plan->decision ? decide(plan, run, err) : status;
 }
 
 void run_free(const struct plan *plan, struct run *run) {
@@ -67,6 +88,11 @@ void run_free(const struct plan *plan, struct run *run) {
     free(run->experiments[i].schemes);
     conclusion_free(&run->experiments[i].conclusion);
   }
+  for (size_t s = 0; run->decision.schemes && s < plan->n_schemes; s++) {
+    record_free(&run->decision.schemes[s]);
+  }
+  free(run->decision.schemes);
+  conclusion_free(&run->decision.conclusion);
   free(run->records);
   free(run->experiments);
   *run = (struct run){0};

@@ -13,7 +13,8 @@ struct run_experiment {
 struct run {
   struct record *records;             /* [plan->n_jobs]; RECORD_NOT_RUN where a job was not run */
   struct run_experiment *experiments; /* [plan->n_experiments]; filled by run_conclude */
-  size_t n_broken;                    /* expectations that do not hold; set by run_conclude */
+  struct run_experiment decision;     /* judged from all the others where the plan decides; filled by run_conclude */
+  size_t n_broken; /* expectations that do not hold, conditions that cannot be judged; set by run_conclude */
 };
 
 /* 0 or ERROR_MEMORY. */

@@ -1,4 +1,5 @@
 #include "jobs/join.h"
+#include "jobs/decide.h"
 
 #include "base/memory.h"
 #include "jobs/environments.h"
@@ -89,8 +90,9 @@ static char *show_tables(const struct plan *plan, const struct run *run, const s
   size_t size = 0;
   FILE *stream = open_memstream(&text, &size);
   int status = stream ? 0 : error_set(err, ERROR_MEMORY, "tables: memory is not to be had");
-  for (size_t i = 0; !status && i < plan->n_experiments; i++) {
-    const struct conclusion *conclusion = &run->experiments[i].conclusion;
+  for (size_t i = 0; !status && i < plan->n_experiments + (plan->decision ? 1 : 0); i++) {
+    const struct conclusion *conclusion =
+        i < plan->n_experiments ? &run->experiments[i].conclusion : &run->decision.conclusion;
     for (size_t t = 0; !status && t < conclusion->n_tables; t++) {
       const struct table *table = &conclusion->tables[t];
       status = table_rows(table) ? table_show(table, style, stream, err) : 0;
@@ -114,6 +116,9 @@ static int write_output(struct joining *joining, struct error *err) {
   const struct run_file file = {
       .path = joining->request->output, .whole = joining->whole, .environment = environment, .jobs = joining->jobs};
   int status = run_file_write(joining->plan, &joining->run, &file, err);
+  if (!status && joining->plan->decision) {
+    status = decide_write_files(joining->plan, &joining->run.decision.conclusion, file.path, err);
+  }
   free(environment);
   return status;
 }

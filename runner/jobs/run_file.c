@@ -36,14 +36,30 @@ static void collect(const struct plan *plan, const struct run *run, struct resul
   }
 }
 
+/* What was decided, as one more experiment. `records` has room for the schemes and the comparison. */
+static void collect_decision(const struct plan *plan, const struct run *run, struct results_experiment *out,
+                             const struct record **records) {
+  *out =
+      (struct results_experiment){.label = "decision", .title = plan->title, .records = records, .shown = "comparison"};
+  for (size_t s = 0; s < plan->n_schemes; s++) {
+    records[out->count++] = &run->decision.schemes[s];
+  }
+  records[out->count++] = &run->decision.conclusion.comparisons[0];
+}
+
 /* The tables of all experiments as a text for the file. NULL with ERROR_MEMORY. */
 static char *tables_text(const struct plan *plan, const struct run *run, struct error *err) {
-  struct experiment_tables *list = memory_new(plan->n_experiments, sizeof *list, "tables", err);
+  size_t count = plan->n_experiments;
+  struct experiment_tables *list = memory_new(count + 1, sizeof *list, "tables", err);
   for (size_t i = 0; list && i < plan->n_experiments; i++) {
     const struct conclusion *conclusion = &run->experiments[i].conclusion;
     list[i] = (struct experiment_tables){plan->experiments[i].label, conclusion->tables, conclusion->n_tables};
   }
-  char *text = list ? stored_tables_write(list, plan->n_experiments, err) : NULL;
+  if (list && plan->decision) {
+    const struct conclusion *conclusion = &run->decision.conclusion;
+    list[count++] = (struct experiment_tables){"decision", conclusion->tables, conclusion->n_tables};
+  }
+  char *text = list ? stored_tables_write(list, count, err) : NULL;
   free(list);
   return text;
 }
@@ -84,7 +100,7 @@ static int write_file(const struct plan *plan, const struct run_file *file,
   const struct results_file results = {.title = plan->title,
                                        .status = file->whole ? "complete" : "partial",
                                        .experiments = experiments,
-                                       .n_experiments = plan->n_experiments,
+                                       .n_experiments = plan->n_experiments + (plan->decision ? 1 : 0),
                                        .shown = plan->experiments[0].label,
                                        .texts = texts,
                                        .n_texts = provenance->count + MORE_TEXTS};
@@ -97,13 +113,17 @@ int run_file_write(const struct plan *plan, const struct run *run, const struct 
     most += plan->n_schemes + run->experiments[i].conclusion.n_comparisons;
   }
   struct provenance provenance = {0};
-  struct results_experiment *experiments = memory_new(plan->n_experiments, sizeof *experiments, "results", err);
-  const struct record **records = experiments ? memory_new(most, sizeof *records, "results", err) : NULL;
+  struct results_experiment *experiments = memory_new(plan->n_experiments + 1, sizeof *experiments, "results", err);
+  const struct record **records =
+      experiments ? memory_new(most + plan->n_schemes + 1, sizeof *records, "results", err) : NULL;
   char *tables = records ? tables_text(plan, run, err) : NULL;
   char *jobs = tables ? jobs_text(plan, file->jobs, err) : NULL;
   int status = jobs ? provenance_collect(plan, file->environment, &provenance, err) : (int)err->code;
   if (!status) {
     collect(plan, run, experiments, records);
+    if (plan->decision) {
+      collect_decision(plan, run, &experiments[plan->n_experiments], records + most);
+    }
     status = write_file(plan, file, experiments, &provenance, tables, jobs, err);
   }
   provenance_free(&provenance);
