@@ -235,7 +235,8 @@ void decision_read(struct reader *reader, struct section *section, const struct 
     const struct key_value *best = section_get(rank->section, "best");
     decision->rank->above = best->given && best->integer == 1;
   }
-  check_labels(reader, prefer, node, "decision.prefer", plan);
+  const struct node *at = node_get(node, "prefer");
+  check_labels(reader, prefer, at ? at : node, "decision.prefer", plan);
   decision->prefer = prefer->texts;
   decision->n_prefer = prefer->count;
   read_stated(reader, section_get(section, "stated"), node, plan, decision);

@@ -42,7 +42,7 @@ static int missing_rows(const char *docs, const struct key_table *table, const c
       print_error("%s", row);
       missing++;
     }
-    if (spec->type == KEY_SECTION) {
+    if (spec->type == KEY_SECTION || spec->type == KEY_SECTIONS) {
       missing += missing_rows(docs, spec->section, name);
     }
     free(name);
