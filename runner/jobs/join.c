@@ -1,7 +1,7 @@
 #include "jobs/join.h"
-#include "jobs/decide.h"
 
 #include "base/memory.h"
+#include "jobs/decide.h"
 #include "jobs/environments.h"
 #include "jobs/job_run.h"
 #include "jobs/part.h"
