@@ -4,6 +4,7 @@
 
 #include "experiments/experiment.h"
 
+extern const struct experiment experiment_claims;
 extern const struct experiment experiment_encoding;
 extern const struct experiment experiment_equivariance;
 extern const struct experiment experiment_relative_position;

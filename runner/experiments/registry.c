@@ -5,19 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct experiment *const experiments[] = {&experiment_encoding,
-                                                       &experiment_equivariance,
-                                                       &experiment_relative_position,
-                                                       &experiment_extrapolation,
-                                                       &experiment_attention,
-                                                       &experiment_length_generalization,
-                                                       NULL};
+static const struct experiment *const experiments[] = {
+    &experiment_encoding,  &experiment_equivariance, &experiment_relative_position,     &experiment_extrapolation,
+    &experiment_attention, &experiment_claims,       &experiment_length_generalization, NULL};
 
 static const struct experiment_info *const infos[] = {&experiment_encoding.info,
                                                       &experiment_equivariance.info,
                                                       &experiment_relative_position.info,
                                                       &experiment_extrapolation.info,
                                                       &experiment_attention.info,
+                                                      &experiment_claims.info,
                                                       &experiment_length_generalization.info,
                                                       NULL};
 

@@ -51,7 +51,7 @@ static bool place_on_axis(const struct tensor *tensor, const struct axis *axis, 
 
 /* at [rank]: the chosen place on each axis, axis->length where all count. */
 bool measured_choose(const struct plan_expectation *e, const struct tensor *tensor, size_t at[],
-                            char reason[MEASURED_REASON]) {
+                     char reason[MEASURED_REASON]) {
   for (unsigned a = 0; a < tensor->rank; a++) {
     at[a] = tensor->axis[a].length;
   }
