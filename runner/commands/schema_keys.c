@@ -123,6 +123,8 @@ static json_t *value(const struct key_spec *spec) {
     return tensor();
   case KEY_SECTION:
     return section(spec);
+  case KEY_SECTIONS:
+    return list_of(spec, schema_of_table(spec->section));
   case KEY_ENTRIES:
   case KEY_SWEEP:
     break;

@@ -316,6 +316,7 @@ static int measure_additive(const struct encoding_job *job, const double *mapped
                             struct record *record, struct error *err) {
   size_t n = job->defined, length = job->length, width = job->context->model->d_model;
   struct axis_spec position = {.name = "position", .length = length, .units = "tokens"};
+  struct axis_spec other = {.name = "position_2", .length = length, .units = "tokens"};
   struct tensor *tensor = record_add(record,
                                      &(struct tensor_spec){.name = "position_encoding",
                                                            .element = ELEMENT_F32,
@@ -329,7 +330,7 @@ static int measure_additive(const struct encoding_job *job, const double *mapped
                              &(struct tensor_spec){.name = "position_gram",
                                                    .element = ELEMENT_F32,
                                                    .rank = 2,
-                                                   .axis = {position, position},
+                                                   .axis = {position, other},
                                                    .long_name = "product of two rows",
                                                    .image = true},
                              err)
