@@ -2,6 +2,7 @@
  * with (X_pi)[i] = X[pi[i]]; with positions it must not. f is the attention context per head, before the output
  * projection. */
 #include "experiments/common.h"
+#include "experiments/counterexample.h"
 #include "experiments/experiments.h"
 #include "experiments/permutations.h"
 
@@ -14,7 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLED_PERMUTATIONS = 200, MOST_TOKENS = 512 };
+enum { SAMPLED_PERMUTATIONS = 200, MOST_TOKENS = 512, MOST_SHOWN = 6 /* tokens of a counterexample */ };
+
+enum { COUNTEREXAMPLE_SHORT, COUNTEREXAMPLE_FIRST, COUNTEREXAMPLE_FULL };
+static const char *const counterexample_choices[] = {"short", "first", "full", NULL};
 
 static const struct key_spec keys[] = {
     {.key = "mask",
@@ -25,6 +29,13 @@ static const struct key_spec keys[] = {
      .choices = mask_names,
      .list_min = 1,
      .list_max = 2},
+    {.key = "counterexample",
+     .doc = "how counterexamples are printed: short cuts wide vectors at 8 channels, full does not, first does not for "
+            "the first "
+            "scheme with positions",
+     .type = KEY_CHOICE,
+     .fallback = "short",
+     .choices = counterexample_choices},
     KEY_SAVE_SPEC,
 };
 static const struct key_table table = {"equivariance", "attention under permutations of its input", keys,
@@ -126,6 +137,23 @@ static double rounding_bound(const struct model *model, size_t n, double size) {
   return 2 * terms * (double)FLT_EPSILON * fmax(size, 1e-30);
 }
 
+/* survives, on the axes of `deviation`: which permutations stay within the bound. */
+static int add_survivors(const struct tensor *deviation, double bound, struct record *record, struct error *err) {
+  struct tensor_spec spec = {.name = "survives",
+                             .element = ELEMENT_U8,
+                             .rank = deviation->rank,
+                             .long_name = "whether the permutation leaves attention as it is, to rounding"};
+  for (unsigned a = 0; a < deviation->rank; a++) {
+    spec.axis[a] = axis_spec_of(&deviation->axis[a]);
+  }
+  const double *values = deviation->data;
+  struct tensor *survives = record_add(record, &spec, err);
+  for (size_t i = 0; survives && i < survives->count; i++) {
+    ((uint8_t *)survives->data)[i] = values[i] <= bound;
+  }
+  return survives ? tensor_set_flags(survives, "no yes", err) : (int)err->code;
+}
+
 static int measure_masks(const struct experiment_context *context, const struct permutations *permutations,
                          struct record *record, struct error *err) {
   int masks[2];
@@ -153,8 +181,17 @@ static int measure_masks(const struct experiment_context *context, const struct 
       return status;
     }
   }
-  return attributes_set_real(&record->attributes, "rounding_bound",
-                             rounding_bound(context->model, permutations->n, size), err);
+  double bound = rounding_bound(context->model, permutations->n, size);
+  int status = attributes_set_real(&record->attributes, "rounding_bound", bound, err);
+  status = status ? status : add_survivors(tensor, bound, record, err);
+  for (size_t m = 0; !status && m < n_masks; m++) {
+    size_t found = counterexample_find(permutations, out + m * permutations->count, bound);
+    if (found < permutations->count && permutations->n <= MOST_SHOWN) {
+      return counterexample_save(context, permutations->items + found * permutations->n, permutations->n, masks[m],
+                                 record, err);
+    }
+  }
+  return status;
 }
 
 static int measure_last_row(const struct experiment_context *context, size_t n, const struct rng *rng,
@@ -206,6 +243,7 @@ static int run(const struct experiment_context *context, struct record *record, 
   if (!status) {
     status = attributes_set_int(&record->attributes, "exhaustive", permutations.exhaustive, err);
   }
+  status = status ? status : attributes_set_int(&record->attributes, "length", (int64_t)n, err);
   permutations_free(&permutations);
   if (!status) {
     status = measure_last_row(context, n, &rng, record, err);
@@ -245,14 +283,17 @@ static void name_survivors(const struct record *record, const double *values, si
     }
   }
   bool exhaustive = attributes_find(&record->attributes, "exhaustive")->integer != 0;
-  if (!exhaustive) {
-    snprintf(out, size, "%zu of %zu sampled%s", survivors - 1, count - 1, reversal ? ", reversal among them" : "");
+  if (!exhaustive && survivors <= 1) {
+    snprintf(out, size, "no survivor in %zu sampled", count - 1);
+  } else if (!exhaustive) {
+    snprintf(out, size, "%zu survivor%s in %zu sampled%s", survivors - 1, survivors == 2 ? "" : "s", count - 1,
+             reversal ? ", reversal among them" : "");
   } else if (survivors == count) {
     snprintf(out, size, "all %zu", count);
   } else if (survivors == 1) {
-    snprintf(out, size, "identity alone");
+    snprintf(out, size, "identity");
   } else if (survivors == 2 && reversal) {
-    snprintf(out, size, "identity, reversal");
+    snprintf(out, size, "{identity, reversal}");
   } else {
     snprintf(out, size, "%zu of %zu", survivors, count);
   }
@@ -297,6 +338,16 @@ static int conclude_row(const struct plan_scheme *scheme, const struct record *r
   return status;
 }
 
+/* Whether every record holds all permutations: then, and only then, what survives is the stabiliser. */
+static bool all_permutations(const struct plan *plan, const struct record *const *records) {
+  bool all = true;
+  for (size_t s = 0; s < plan->n_schemes; s++) {
+    all = all && (!is_whole(records[s]) || attributes_find(&records[s]->attributes, "exhaustive")->integer != 0);
+  }
+  return all;
+}
+
+/* How far the last row moves when the tokens before it are reordered, in words. */
 static int conclude_last_row(const struct plan *plan, const struct record *const *records, struct table *rows,
                              struct error *err) {
   for (size_t s = 0; s < plan->n_schemes; s++) {
@@ -311,9 +362,54 @@ static int conclude_last_row(const struct plan *plan, const struct record *const
     }
     free(values);
     double bound = attributes_find(&records[s]->attributes, "rounding_bound")->real;
-    int status = table_note(
-        rows, err, "Last row, causal mask: %s changes by %.3g when the tokens before it are reordered%s.",
-        plan->schemes[s].label, largest, largest <= bound ? ": it does not see the order of what came before" : "");
+    const char *says = largest > bound ? "."
+                       : plan->schemes[s].info->sites
+                           ? ": it does not see the order of what came before."
+                           : ": it does not see the order of what came before. One layer without positions cannot tell "
+                             "'he works ___' from 'works he ___': the mask hides what comes later, not in which order "
+                             "the rest came.";
+    int status =
+        table_note(rows, err, "Last row, causal mask: %s changes by %.3g when the tokens before it are reordered%s",
+                   plan->schemes[s].label, largest, says);
+    if (status) {
+      return status;
+    }
+  }
+  return 0;
+}
+
+/* Whether the reversal survives without a mask though positions are there. */
+static bool keeps_reversal(const struct plan_scheme *scheme, const struct record *record) {
+  const struct tensor *set = record_find(record, "permutations"), *survives = record_find(record, "survives");
+  const struct attribute *mask = attributes_find(&record->attributes, "mask");
+  unsigned mask_axis = survives && survives->rank > 1 ? survives->rank - 2 : 0;
+  bool by_mask = survives && survives->rank > 1 && !strcmp(survives->axis[mask_axis].name, "mask");
+  bool unmasked = by_mask ? survives->axis[mask_axis].values[0] == 0 : !mask || strcmp(mask->text, "causal") != 0;
+  if (!scheme->info->sites || !survives || !unmasked) {
+    return false;
+  }
+  size_t n = set->axis[set->rank - 1].length;
+  const int32_t *items = set->data;
+  for (size_t p = 0; p < set->axis[set->rank - 2].length; p++) {
+    if (permutation_is_reversal((const uint32_t *)(items + p * n), n)) {
+      return ((const uint8_t *)survives->data)[p] != 0;
+    }
+  }
+  return false;
+}
+
+/* Why there is no counterexample of two tokens for a symmetric bias. */
+static int conclude_reversal(const struct plan *plan, const struct record *const *records, struct table *rows,
+                             struct error *err) {
+  for (size_t s = 0; s < plan->n_schemes; s++) {
+    if (!is_whole(records[s]) || !keeps_reversal(&plan->schemes[s], records[s])) {
+      continue;
+    }
+    int status = table_note(rows, err,
+                            "Without a mask %s keeps the reversal: what it adds depends on |m - n|, which a reversal "
+                            "does not change. Two tokens have no other order, so 'he works' / 'works he' is no "
+                            "counterexample for it; three are needed.",
+                            plan->schemes[s].label);
     if (status) {
       return status;
     }
@@ -332,7 +428,8 @@ static int conclude(const struct plan *plan, const struct plan_experiment *entry
       table_column(rows, "claimed", "claimed", false, true, err) ||
       table_column(rows, "measured", "largest deviation", true, false, err) ||
       table_column(rows, "bound", "rounding bound", true, false, err) ||
-      table_column(rows, "survivors", "permutations that survive", false, false, err) ||
+      table_column(rows, "survivors", all_permutations(plan, records) ? "stabiliser" : "survivors", false, false,
+                   err) ||
       table_column(rows, "follows", "what follows", false, true, err)) {
     return (int)err->code;
   }
@@ -354,7 +451,17 @@ static int conclude(const struct plan *plan, const struct plan_experiment *entry
       }
     }
   }
-  return conclude_last_row(plan, records, rows, err);
+  int status = conclude_reversal(plan, records, rows, err);
+  status = status ? status : conclude_last_row(plan, records, rows, err);
+  int64_t printed = section_get(entry->keys, "counterexample")->integer;
+  bool first = printed == COUNTEREXAMPLE_FIRST;
+  for (size_t s = 0; !status && s < plan->n_schemes; s++) {
+    bool has_one = is_whole(records[s]) && record_find(records[s], "counterexample_context");
+    bool full = printed == COUNTEREXAMPLE_FULL || (first && plan->schemes[s].info->sites != 0);
+    status = has_one ? counterexample_show(&plan->schemes[s], records[s], full, conclusion, err) : 0;
+    first = first && !(has_one && full);
+  }
+  return status;
 }
 
 const struct experiment experiment_equivariance = {
