@@ -25,6 +25,9 @@ static void hold(const struct plan_condition *condition, struct decide_number *n
   double best =
       isnan(number->low) ? beyond : sign * ((condition->above ? number->high : number->low) - condition->limit);
   number->margins = condition->margin > 0 ? beyond / condition->margin : (beyond >= 0 ? 1 : -1);
+  bool has_interval = !isnan(number->low) && condition->margin > 0;
+  number->margins_low = has_interval ? worst / condition->margin : NAN;
+  number->margins_high = has_interval ? best / condition->margin : NAN;
   if (beyond >= condition->margin && worst >= 0) {
     number->outcome = DECIDE_MET;
   } else if (beyond <= -condition->margin && beyond < 0 && best < 0) {

@@ -39,6 +39,7 @@ struct decide_number {
   size_t n_units;
   enum decide_outcome outcome;
   double margins; /* distance to the limit in margins, positive on the right side; NaN: no value; not of a ranking */
+  double margins_low, margins_high; /* of the interval's ends; NaN where there is none */
   char reason[160];
 };
 

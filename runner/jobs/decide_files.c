@@ -73,15 +73,23 @@ static char *markdown(const struct plan *plan, const struct conclusion *conclusi
   return text_take(&out, err);
 }
 
+/* A number that is drawn at the edge where it lies beyond. */
+static void append_within(struct text *script, double value, double edge) {
+  gnuplot_number(script, isnan(value) ? value : fmax(-edge, fmin(edge, value)));
+  text_append(script, " ");
+}
+
 /* Conditions downwards, one point for each scheme: its distance to the limit. What is further off than 20 margins is
  * drawn at the edge. */
-static char *picture_of(const struct plan *plan, const struct record *comparison, size_t *count, struct error *err) {
+static char *picture_of(const struct plan *plan, const struct record *comparisons, size_t *count, struct error *err) {
   enum { EDGE = 20, ROW = 70, MOST_COLORS = 9 };
   size_t n = plan->decision->n_conditions;
   struct text script = {0};
   text_printf(&script, "set encoding utf8\nset terminal svg noenhanced size 800,%zu background '#ffffff'\n",
               140 + ROW * n + 18 * plan->n_schemes);
-  text_append(&script, "set title 'Distance to the limit, in margins: right of 1 met, left of -1 not met'\n");
+  text_append(
+      &script,
+      "set title 'Distance to the limit in margins, with 95 % intervals: met from 1 on, if no interval reaches 0'\n");
   text_printf(&script, "set xrange [-%d.5:%d.5]\nset yrange [%zu.6:0.4]\nset key below\n", EDGE, EDGE, n);
   text_append(&script, "set object rectangle from first -1, graph 0 to first 1, graph 1 fillcolor rgb '#dddddd' "
                        "fillstyle solid noborder behind\nset grid y\nset ytics (");
@@ -95,19 +103,23 @@ static char *picture_of(const struct plan *plan, const struct record *comparison
   }
   text_append(&script, ")\n");
   for (size_t s = 0; s < plan->n_schemes; s++) {
-    const struct tensor *tensor = record_find(comparison, plan->schemes[s].label);
+    const struct tensor *tensor = record_find(&comparisons[0], plan->schemes[s].label);
+    const struct tensor *low = record_find(&comparisons[1], plan->schemes[s].label);
+    const struct tensor *high = record_find(&comparisons[2], plan->schemes[s].label);
     text_printf(&script, "$scheme%zu << END\n", s);
     for (size_t i = 0; i < n; i++) {
       double value = tensor_value(tensor, i);
-      gnuplot_number(&script, isnan(value) ? value : fmax(-EDGE, fmin(EDGE, value)));
-      text_append(&script, " ");
+      double ends[] = {tensor_value(low, i), tensor_value(high, i)};
+      append_within(&script, value, EDGE);
+      append_within(&script, isnan(ends[0]) ? value : ends[0], EDGE);
+      append_within(&script, isnan(ends[1]) ? value : ends[1], EDGE);
       gnuplot_number(&script, (double)(i + 1) + 0.4 * ((double)(s + 1) / (double)(plan->n_schemes + 1) - 0.5));
       text_append(&script, "\n");
     }
     text_append(&script, "END\n");
   }
   for (size_t s = 0; s < plan->n_schemes; s++) {
-    text_printf(&script, "%s$scheme%zu using 1:2 with points pointtype %zu pointsize 1.2 linecolor %zu title ",
+    text_printf(&script, "%s$scheme%zu using 1:4:2:3 with xerrorbars pointtype %zu pointsize 1.2 linecolor %zu title ",
                 s ? ", " : "plot ", s, s % 13 + 4, s % MOST_COLORS + 1);
     gnuplot_quote(&script, plan->schemes[s].label);
   }
@@ -126,7 +138,7 @@ int decide_write_files(const struct plan *plan, const struct conclusion *conclus
   char *picture_path = text_path ? beside(output, "_decision.svg", err) : NULL;
   int status = picture_path ? 0 : (int)err->code;
   size_t count = 0;
-  char *picture = status ? NULL : picture_of(plan, &conclusion->comparisons[0], &count, err);
+  char *picture = status ? NULL : picture_of(plan, conclusion->comparisons, &count, err);
   if (!status && !picture && err->code != ERROR_FILE_READ) {
     status = (int)err->code;
   }

@@ -152,7 +152,13 @@ int decide_number(const struct plan *plan, const struct decide_source *sources, 
                   const struct plan_condition *condition, size_t s, struct decide_number *out, enum scheme_role *role,
                   const char **unit, struct error *err) {
   (void)plan;
-  *out = (struct decide_number){.value = NAN, .low = NAN, .high = NAN, .margins = NAN, .outcome = DECIDE_MET};
+  *out = (struct decide_number){.value = NAN,
+                                .low = NAN,
+                                .high = NAN,
+                                .margins = NAN,
+                                .margins_low = NAN,
+                                .margins_high = NAN,
+                                .outcome = DECIDE_MET};
   const struct record *record = record_of(condition, sources, n_sources, s);
   if (!record) {
     say_missing(condition, sources, n_sources, s, out);

@@ -89,7 +89,10 @@ static int fill_record(const struct decide_result *result, size_t s, struct reco
   snprintf(record->title, sizeof record->title, "decision: %s", plan->schemes[s].label);
   double *margins =
       add_by_condition(record, "margins", "distance to the limit in margins, positive on the right side", n, err);
-  double *value = margins ? add_by_condition(record, "value", "what the condition looks at", n, err) : NULL;
+  double *margins_low = margins ? add_by_condition(record, "margins_low", "its 95 % interval, low end", n, err) : NULL;
+  double *margins_high =
+      margins_low ? add_by_condition(record, "margins_high", "its 95 % interval, high end", n, err) : NULL;
+  double *value = margins_high ? add_by_condition(record, "value", "what the condition looks at", n, err) : NULL;
   double *low = value ? add_by_condition(record, "low", "95 % interval, low end", n, err) : NULL;
   double *high = low ? add_by_condition(record, "high", "95 % interval, high end", n, err) : NULL;
   if (!high) {
@@ -97,6 +100,8 @@ static int fill_record(const struct decide_result *result, size_t s, struct reco
   }
   for (size_t i = 0; i < n; i++) {
     margins[i] = scheme->conditions[i].margins;
+    margins_low[i] = scheme->conditions[i].margins_low;
+    margins_high[i] = scheme->conditions[i].margins_high;
     value[i] = scheme->conditions[i].value;
     low[i] = scheme->conditions[i].low;
     high[i] = scheme->conditions[i].high;
@@ -107,8 +112,9 @@ static int fill_record(const struct decide_result *result, size_t s, struct reco
   return status ? status : attributes_set_text(&record->attributes, "role", scheme_role_name(scheme->role), err);
 }
 
-static int fill_comparison(const struct decide_result *result, const struct record *records, struct record *comparison,
-                           struct error *err) {
+/* The tensor `name` of every scheme's record, side by side. */
+static int fill_comparison(const struct decide_result *result, const struct record *records, const char *name,
+                           const char *what, struct record *comparison, struct error *err) {
   const struct plan *plan = result->plan;
   size_t n = plan->decision->n_conditions;
   double *numbers = memory_new(n + 1, sizeof *numbers, "conditions", err);
@@ -118,8 +124,8 @@ static int fill_comparison(const struct decide_result *result, const struct reco
   }
   struct axis_spec axis = {.name = "condition", .length = n, .values = numbers, .long_name = "condition of the config"};
   for (size_t s = 0; !status && s < plan->n_schemes; s++) {
-    status = comparison_add(comparison, &plan->schemes[s], &records[s], &axis,
-                            record_find(&records[s], "margins")->data, "distance to the limit in margins", "1", err);
+    status = comparison_add(comparison, &plan->schemes[s], &records[s], &axis, record_find(&records[s], name)->data,
+                            what, "1", err);
   }
   free(numbers);
   return status;
@@ -268,35 +274,58 @@ static int add_argument(const struct decide_result *result, struct table *rows, 
   return note(status, &limits, rows, err);
 }
 
+/* The three groups of comparisons: the distances to the limits, and the ends of their intervals. */
+static int add_comparisons(const struct decide_result *result, const struct record *records,
+                           struct conclusion *conclusion, struct error *err) {
+  static const struct {
+    const char *group, *title, *name, *what;
+  } groups[] = {
+      {NULL, "Distance to each limit in margins: 1 and above is met, -1 and below is not", "margins",
+       "distance to the limit in margins"},
+      {"low", "The same, low end of the 95 % interval", "margins_low", "distance to the limit, low end"},
+      {"high", "The same, high end of the 95 % interval", "margins_high", "distance to the limit, high end"},
+  };
+  struct plan_experiment entry = {.label = "decision"};
+  int status = 0;
+  for (size_t i = 0; !status && i < sizeof groups / sizeof *groups; i++) {
+    struct record *comparison = conclusion_add_comparison(conclusion, &entry, groups[i].group, groups[i].title, err);
+    status =
+        comparison ? fill_comparison(result, records, groups[i].name, groups[i].what, comparison, err) : (int)err->code;
+  }
+  return status;
+}
+
+/* What was decided, as attributes of the first group: the verdict, the winner's label, the whole argument. */
+static int add_attributes(const struct decide_result *result, const struct table *argument, struct record *comparison,
+                          struct error *err) {
+  bool won = result->winner < result->plan->n_schemes;
+  struct text text = {0};
+  for (size_t i = 0; i < argument->n_notes; i++) {
+    text_printf(&text, "%s%s", i ? "\n\n" : "", argument->notes[i]);
+  }
+  char *whole = text_take(&text, err);
+  int status =
+      whole ? attributes_set_text(&comparison->attributes, "verdict", argument->notes[0], err) : (int)err->code;
+  status = status ? status
+                  : attributes_set_text(&comparison->attributes, "winner",
+                                        won ? result->plan->schemes[result->winner].label : "", err);
+  status = status ? status : attributes_set_text(&comparison->attributes, "argument", whole, err);
+  free(whole);
+  return status;
+}
+
 int decide_write(const struct decide_result *result, struct record *records, struct conclusion *conclusion,
                  struct error *err) {
-  struct plan_experiment entry = {.label = "decision"};
   int status = 0;
   for (size_t s = 0; !status && s < result->plan->n_schemes; s++) {
     status = fill_record(result, s, &records[s], err);
   }
-  struct record *comparison =
-      status ? NULL
-             : conclusion_add_comparison(conclusion, &entry, NULL,
-                                         "Distance to each limit in margins: 1 and above is met, -1 and below is not",
-                                         err);
-  status = status ? status : comparison ? fill_comparison(result, records, comparison, err) : (int)err->code;
+  status = status ? status : add_comparisons(result, records, conclusion, err);
   if (!status && (!conclusion_add_table(conclusion, err) || !conclusion_add_table(conclusion, err))) {
     status = (int)err->code;
   }
   status = status ? status : conditions_table(result, &conclusion->tables[0], err);
   status = status ? status : schemes_table(result, &conclusion->tables[1], err);
   status = status ? status : add_argument(result, &conclusion->tables[1], err);
-  struct text verdict = {0};
-  decide_verdict(result, &verdict);
-  char *sentence = status ? (text_free(&verdict), NULL) : text_take(&verdict, err);
-  if (sentence) {
-    bool won = result->winner < result->plan->n_schemes;
-    status = attributes_set_text(&comparison->attributes, "verdict", sentence, err);
-    status = status ? status
-                    : attributes_set_text(&comparison->attributes, "winner",
-                                          won ? result->plan->schemes[result->winner].label : "", err);
-  }
-  free(sentence);
-  return status ? status : (int)err->code;
+  return status ? status : add_attributes(result, &conclusion->tables[1], &conclusion->comparisons[0], err);
 }

@@ -36,7 +36,7 @@ static void collect(const struct plan *plan, const struct run *run, struct resul
   }
 }
 
-/* What was decided, as one more experiment. `records` has room for the schemes and the comparison. */
+/* What was decided, as one more experiment. `records` has room for the schemes and the comparisons. */
 static void collect_decision(const struct plan *plan, const struct run *run, struct results_experiment *out,
                              const struct record **records) {
   *out =
@@ -44,7 +44,9 @@ static void collect_decision(const struct plan *plan, const struct run *run, str
   for (size_t s = 0; s < plan->n_schemes; s++) {
     records[out->count++] = &run->decision.schemes[s];
   }
-  records[out->count++] = &run->decision.conclusion.comparisons[0];
+  for (size_t c = 0; c < run->decision.conclusion.n_comparisons; c++) {
+    records[out->count++] = &run->decision.conclusion.comparisons[c];
+  }
 }
 
 /* The tables of all experiments as a text for the file. NULL with ERROR_MEMORY. */
@@ -115,7 +117,9 @@ int run_file_write(const struct plan *plan, const struct run *run, const struct 
   struct provenance provenance = {0};
   struct results_experiment *experiments = memory_new(plan->n_experiments + 1, sizeof *experiments, "results", err);
   const struct record **records =
-      experiments ? memory_new(most + plan->n_schemes + 1, sizeof *records, "results", err) : NULL;
+      experiments
+          ? memory_new(most + plan->n_schemes + run->decision.conclusion.n_comparisons, sizeof *records, "results", err)
+          : NULL;
   char *tables = records ? tables_text(plan, run, err) : NULL;
   char *jobs = tables ? jobs_text(plan, file->jobs, err) : NULL;
   int status = jobs ? provenance_collect(plan, file->environment, &provenance, err) : (int)err->code;
