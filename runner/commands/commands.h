@@ -27,6 +27,7 @@ int command_compare(int argc, char **argv);
 int command_new(int argc, char **argv);
 int command_schema(int argc, char **argv);
 int command_check(int argc, char **argv);
+int command_explain(int argc, char **argv);
 int command_vectors(int argc, char **argv);
 int command_report(int argc, char **argv);
 

@@ -11,6 +11,7 @@ const struct command command_table[] = {
     {"vectors", "write golden vectors of a variant, for other projects' tests", command_vectors},
     {"new", "write the folder of a new plugin, which builds and runs as it is", command_new},
     {"check", "check that a plugin keeps the contract", command_check},
+    {"explain", "explain an error code: cause, cure, example", command_explain},
     {"show", "show what is in a results file: its tree, a tensor, a curve", command_show},
     {"report", "make one HTML page of a results file, with pictures", command_report},
     {"diff", "compare two results files number by number", command_diff},
