@@ -8,6 +8,8 @@
 /* Blocks from half a huge page on are made of huge ones, where the system has them: attention walks through many rows
  * of scores at once, and a tenth of its time went into finding small pages. */
 enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
+/* The fence: one cache line of bytes that make no sensible number. */
+enum { FENCE = 64, FENCE_BYTE = 0xa5 };
 
 void *memory_new(size_t count, size_t size, const char *what, struct error *err) {
   size_t bytes;
@@ -36,6 +38,29 @@ void *memory_new_3d(size_t a, size_t b, size_t c, size_t size, const char *what,
     return NULL;
   }
   return memory_new(count, size, what, err);
+}
+
+void *memory_new_fenced(size_t count, size_t size, const char *what, struct error *err) {
+  size_t bytes;
+  if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - FENCE) {
+    error_set(err, ERROR_MEMORY, "%s: %zu elements of %zu bytes do not fit into memory", what, count, size);
+    return NULL;
+  }
+  char *memory = memory_new(bytes + FENCE, 1, what, err);
+  if (memory) {
+    memset(memory + bytes, FENCE_BYTE, FENCE);
+  }
+  return memory;
+}
+
+bool memory_fence_holds(const void *memory, size_t count, size_t size) {
+  const unsigned char *fence = (const unsigned char *)memory + count * size;
+  for (size_t i = 0; i < FENCE; i++) {
+    if (fence[i] != FENCE_BYTE) {
+      return false;
+    }
+  }
+  return true;
 }
 
 void *memory_grow(void *array, size_t *capacity, size_t needed, size_t size, const char *what, struct error *err) {

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* count * size zeroed bytes, 64-byte aligned; at least one byte. NULL with ERROR_MEMORY, which names `what` and the
@@ -12,6 +13,11 @@ void *memory_new(size_t count, size_t size, const char *what, struct error *err)
 
 /* The same for three factors, such as heads * rows * width. */
 void *memory_new_3d(size_t a, size_t b, size_t c, size_t size, const char *what, struct error *err);
+
+/* memory_new with a fence behind its last byte, for memory that code we do not trust writes into. */
+void *memory_new_fenced(size_t count, size_t size, const char *what, struct error *err);
+/* Whether nobody wrote over the fence of memory that was made for count * size bytes. */
+bool memory_fence_holds(const void *memory, size_t count, size_t size);
 
 /* `array` grown to hold `needed` elements of `size` bytes, by doubling; *capacity is its capacity in elements. New
  * elements are zero; the old block is released. NULL with ERROR_MEMORY, and then array and *capacity are as they were.

@@ -16,6 +16,10 @@ enum { MOST_NAMED = 12, BY_SIGNAL = 128 };
 
 /* Jobs that gave no numbers, said once more after the tables, where they are not scrolled away. */
 static void tell_failures(const struct execute_summary *summary) {
+  if (summary->n_broken) {
+    fprintf(stderr, "pe-run: error[%s]: %zu expectation%s did not hold\n", error_id(ERROR_EXPECTATION),
+            summary->n_broken, summary->n_broken == 1 ? "" : "s");
+  }
   for (size_t i = 0; i < summary->n_failures; i++) {
     const struct execute_failure *failure = &summary->failures[i];
     if (failure->status == RECORD_FAILED) {

@@ -317,7 +317,7 @@ static const struct explanation explanations[ERROR_COUNT] = {
          .says = "took longer than 1 seconds (--timeout)"},
     [ERROR_JOB_MEMORY] = {.cause = "The job needed more memory than `--memory` allows, or than the machine has.",
                           .fix = "Allow more (`--memory 16G`), run fewer at once (`-j 1`), or shorten the lengths.",
-                          .example = "$ pe-run relative_position spoiled spoiled.plugin=ends_memory.so",
+                          .example = "$ pe-run relative_position spoiled spoiled.plugin=ends_memory.so --memory 300M",
                           .says = "spoiled: embed_add: out of memory"},
     [ERROR_JOB_SETUP] = {.cause = "The experiment cannot be run on this model and these settings.",
                          .fix = "Set what the message asks for.",

@@ -96,21 +96,33 @@ static const struct projected_text *kept_projections(const struct experiment_con
   return &context->projections->texts[text];
 }
 
+/* Whether the scheme kept to the rows [n][width] that it was given to write. */
+static int check_fence(const struct instance *scheme, const char *name, const float *rows, size_t n, size_t width,
+                       struct error *err) {
+  return memory_fence_holds(rows, n, width * sizeof *rows)
+             ? 0
+             : error_set(err, ERROR_SCHEME_BOUNDS, "%s: %s wrote outside its buffer, behind its last row",
+                         instance_scheme(scheme)->info.id, name);
+}
+
 /* q and k at their positions; e->q and e->k are made here, of the scheme's width. */
 static int rotate(const struct experiment_context *context, const struct instance *scheme, size_t of_layer,
                   struct encoded *e, const float *q, const float *k, struct error *err) {
   (void)context;
   unsigned layer = (unsigned)of_layer;
-  e->q = memory_new_3d(e->n_heads, e->n, e->width, sizeof *e->q, "queries", err);
-  e->k = e->q ? memory_new_3d(e->n_kv_heads, e->n, e->width, sizeof *e->k, "keys", err) : NULL;
+  size_t q_rows = e->n_heads * e->n, k_rows = e->n_kv_heads * e->n;
+  e->q = memory_new_fenced(q_rows, e->width * sizeof *e->q, "queries", err);
+  e->k = e->q ? memory_new_fenced(k_rows, e->width * sizeof *e->k, "keys", err) : NULL;
   if (!e->k) {
     return err->code;
   }
   int status = instance_rotate(scheme, PE_ROLE_QUERY, layer, 0, (unsigned)e->n_heads, e->n, e->mapped, e->padding,
                                e->seq_len, q, e->q, err);
-  return status ? status
-                : instance_rotate(scheme, PE_ROLE_KEY, layer, 0, (unsigned)e->n_kv_heads, e->n, e->mapped, e->padding,
-                                  e->seq_len, k, e->k, err);
+  status = status ? status : check_fence(scheme, "qk_apply", e->q, q_rows, e->width, err);
+  status = status ? status
+                  : instance_rotate(scheme, PE_ROLE_KEY, layer, 0, (unsigned)e->n_kv_heads, e->n, e->mapped, e->padding,
+                                    e->seq_len, k, e->k, err);
+  return status ? status : check_fence(scheme, "qk_apply", e->k, k_rows, e->width, err);
 }
 
 /* What the scheme adds to the rows of x, at the scale of the weights. */
@@ -118,10 +130,12 @@ static int add_positions(const struct model *model, const struct instance *schem
                          struct error *err) {
   size_t d = model->d_model;
   if (model->pe_scale == 1 || !(instance_sites(scheme) & PE_SITE_EMBED)) {
-    return instance_embed(scheme, e->n, e->mapped, e->padding, e->seq_len, e->x, d, err);
+    int embedded = instance_embed(scheme, e->n, e->mapped, e->padding, e->seq_len, e->x, d, err);
+    return embedded ? embedded : check_fence(scheme, "embed_add", e->x, e->n, d, err);
   }
-  float *added = memory_new(e->n, d * sizeof *added, "positions", err);
+  float *added = memory_new_fenced(e->n, d * sizeof *added, "positions", err);
   int status = added ? instance_embed(scheme, e->n, e->mapped, e->padding, e->seq_len, added, d, err) : (int)err->code;
+  status = status ? status : check_fence(scheme, "embed_add", added, e->n, d, err);
   for (size_t i = 0; !status && i < e->n * d; i++) {
     e->x[i] += (float)model->pe_scale * added[i];
   }
@@ -174,7 +188,7 @@ static int project(const struct experiment_context *context, const struct instan
     }
     return 0;
   }
-  e->x = memory_new(e->n, model->d_model * sizeof *e->x, "embeddings", err);
+  e->x = memory_new_fenced(e->n, model->d_model * sizeof *e->x, "embeddings", err);
   if (!e->x) {
     return err->code;
   }
@@ -185,6 +199,7 @@ static int project(const struct experiment_context *context, const struct instan
   }
   return status ? status : model_project(model, e->x, e->n, q, k, e->v, context->pool, err);
 }
+
 static int encode_rows(const struct experiment_context *context, const struct instance *scheme,
                        const struct sequence *sequence, const size_t *index, struct encoded *e, struct error *err) {
   const struct model *model = context->model;

@@ -147,6 +147,26 @@ int instance_embed(const struct instance *instance, size_t n, const double *mapp
 
 /* ---- QK ---- */
 
+static const char *role_name(const pe_rows *rows) {
+  return rows->role == PE_ROLE_QUERY ? "query" : "key";
+}
+
+/* What an output holds before the call: a NaN whose bits no arithmetic makes. */
+static const uint32_t UNWRITTEN = 0x7fa5a5a5u;
+
+static void mark_unwritten(const struct instance *instance, const pe_rows *rows) {
+  for (size_t h = 0; rows->in != rows->out && h < rows->n_heads; h++) {
+    float *out = rows->out + h * rows->out_head_stride;
+    for (size_t i = 0; i < rows->n * instance->qk_width; i++) {
+      memcpy(&out[i], &UNWRITTEN, sizeof *out);
+    }
+  }
+}
+
+static bool is_unwritten(const float *value) {
+  return memcmp(value, &UNWRITTEN, sizeof *value) == 0;
+}
+
 /* Called where element `bad` of head h, row r is not finite: the plugin's fault unless its input was not finite. Where
  * the input was overwritten, a row of ones stands in for it. */
 static int rotate_judge_row(const struct instance *instance, const pe_rows *rows, size_t h, size_t r, size_t bad,
@@ -157,6 +177,11 @@ static int rotate_judge_row(const struct instance *instance, const pe_rows *rows
   int status = 0;
   if (rows->in != rows->out) {
     const float *in = rows->in + h * rows->in_head_stride + r * rows->in_stride;
+    if (is_unwritten(&rows->out[h * rows->out_head_stride + r * rows->out_stride + bad])) {
+      return error_set(err, ERROR_SCHEME_VALUE,
+                       "%s: qk_apply left channel %zu of %s head %zu at position %.17g unwritten",
+                       instance->scheme->info.id, bad, role_name(rows), rows->head + h, position[0]);
+    }
     if (first_not_finite(in, head_dim) < head_dim) {
       return 0;
     }
@@ -181,14 +206,14 @@ static int rotate_judge_row(const struct instance *instance, const pe_rows *rows
     }
   }
   return error_set(err, ERROR_SCHEME_VALUE, "%s: qk_apply gave %g for %s head %zu at position %.17g (channel %zu)",
-                   instance->scheme->info.id, value, rows->role == PE_ROLE_QUERY ? "query" : "key", rows->head + h,
-                   position[0], bad);
+                   instance->scheme->info.id, value, role_name(rows), rows->head + h, position[0], bad);
 }
 
 static int rotate_run(const struct instance *instance, const pe_rows *rows, size_t first, void *scratch,
                       struct error *err) {
   int status = domain_check_rows(instance, "position", rows->n, rows->pos, first, err);
   if (!status) {
+    mark_unwritten(instance, rows);
     status = run_rows(instance, "qk_apply", instance->scheme->table->qk_apply, rows, scratch, err);
   }
   size_t width = instance->qk_width, count = rows->n * width;

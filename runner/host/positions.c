@@ -154,7 +154,8 @@ int domain_check_rows(const struct instance *instance, const char *what, size_t 
     double position = mapped[i];
     if (!(position >= domain->min && position <= domain->max)) {
       return error_set(err, ERROR_UNDEFINED, "%s: not defined at %s %.17g (row %zu): its positions are %.17g to %.17g",
-                       id, what, position, first + i / axes, domain->min, domain->max);
+                       /* + 0.0: a zero without sign */
+                       id, what, position, first + i / axes, domain->min + 0.0, domain->max + 0.0);
     }
     if (domain->integer_only && position != floor(position)) {
       return error_set(err, ERROR_UNDEFINED, "%s: not defined at %s %.17g (row %zu): it needs whole numbers", id, what,
