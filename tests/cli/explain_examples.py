@@ -40,8 +40,8 @@ def prepare(place, example):
     with open(os.path.join(place, "config.yaml"), "w", encoding="utf-8") as file:
         file.write(example + "\n" if is_config else SOUND)
     for name in re.findall(r"\w+\.so\b", example):
-        for place in ("", "deadly"):
-            path = os.path.join(BUILD, "tests", "bad_plugins", place, name)
+        for folder in ("", "deadly"):
+            path = os.path.join(BUILD, "tests", "bad_plugins", folder, name)
             if os.path.exists(path):
                 shutil.copy(path, place)
     return "pe-run config.yaml" if is_config else "\n".join(line[2:] for line in example.splitlines())
