@@ -16,19 +16,26 @@
 enum { TEXTS_AT_ONCE = 64, MOST_TEXT_BYTES = 64 << 20, MOST_TEXTS = 16 << 20 };
 
 /* Open read-only, with nothing loaded and nothing printed; negative with the library's reason. */
-static hid_t open_quietly(const char *path, char *reason, size_t size) {
+static hid_t open_quietly(const char *path, bool locked, char *reason, size_t size) {
   snprintf(reason, size, "the HDF5 library cannot be set up");
   if (H5Eset_auto2(H5E_DEFAULT, NULL, NULL) < 0 || H5PLset_loading_state(0) < 0) {
     return -1;
   }
-  hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+  hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+  hid_t file = -1;
+  if (access >= 0 && (locked || H5Pset_file_locking(access, false, true) >= 0)) {
+    file = H5Fopen(path, H5F_ACC_RDONLY, access);
+  }
   if (file < 0) {
     hdf5_reason(reason, size); /* before the next call of the library clears it */
+  }
+  if (access >= 0) {
+    H5Pclose(access);
   }
   return file;
 }
 
-struct hdf5_file *hdf5_file_open(const char *path, struct error *err) {
+static struct hdf5_file *open_file(const char *path, bool locked, struct error *err) {
   size_t bytes = 0;
   int descriptor = regular_file_open(path, "an HDF5 file", &bytes, err);
   if (descriptor < 0) {
@@ -46,7 +53,7 @@ struct hdf5_file *hdf5_file_open(const char *path, struct error *err) {
     return NULL;
   }
   char reason[256];
-  *file = (struct hdf5_file){.handle = open_quietly(path, reason, sizeof reason), .path = copy, .bytes = bytes};
+  *file = (struct hdf5_file){.handle = open_quietly(path, locked, reason, sizeof reason), .path = copy, .bytes = bytes};
   if (file->handle < 0) {
     error_set(err, ERROR_FILE_READ, "%s: cannot be read as HDF5: %s", path, reason);
     free(file->path);
@@ -54,6 +61,14 @@ struct hdf5_file *hdf5_file_open(const char *path, struct error *err) {
     return NULL;
   }
   return file;
+}
+
+struct hdf5_file *hdf5_file_open(const char *path, struct error *err) {
+  return open_file(path, true, err);
+}
+
+struct hdf5_file *hdf5_file_open_unlocked(const char *path, struct error *err) {
+  return open_file(path, false, err);
 }
 
 void hdf5_file_close(struct hdf5_file *file) {

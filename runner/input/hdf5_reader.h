@@ -27,6 +27,8 @@ struct hdf5_shape {
 struct hdf5_file;
 
 struct hdf5_file *hdf5_file_open(const char *path, struct error *err);
+/* The same for a file that is never changed, only replaced whole, as results are: no lock on it is an obstacle. */
+struct hdf5_file *hdf5_file_open_unlocked(const char *path, struct error *err);
 void hdf5_file_close(struct hdf5_file *file);
 
 const char *hdf5_path(const struct hdf5_file *file);

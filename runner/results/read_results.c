@@ -305,7 +305,7 @@ static int read_file(const struct hdf5_file *file, struct results_read *results,
 int results_read(const char *path, struct results_read *results, struct error *err) {
   *results = (struct results_read){0};
   struct hdf5_reports before = hdf5_errors_quiet();
-  struct hdf5_file *file = hdf5_file_open(path, err);
+  struct hdf5_file *file = hdf5_file_open_unlocked(path, err);
   int result = file ? read_file(file, results, err) : (int)err->code;
   hdf5_file_close(file);
   hdf5_errors_restore(before);
@@ -319,7 +319,7 @@ int results_read(const char *path, struct results_read *results, struct error *e
 
 int results_recognise(const char *path, bool *ours, struct error *err) {
   struct hdf5_reports before = hdf5_errors_quiet();
-  struct hdf5_file *file = hdf5_file_open(path, err);
+  struct hdf5_file *file = hdf5_file_open_unlocked(path, err);
   char *format = NULL;
   *ours = file && read_text_attribute(file, "/", "format", &format, err) == 0 && format && !strcmp(format, "pe-run");
   free(format);

@@ -1,0 +1,117 @@
+"""Runs with one call that fails, and what must hold whatever fails: an exit code that says so or complete results, the
+old output or the new one under the final name and nothing else, and the same command again makes the bytes of a run
+that was never disturbed, without doing a job again that had been reported as done."""
+import os
+import re
+import shutil
+import struct
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from runs import *
+
+# Two jobs, done in a few milliseconds.
+SMALL = """\
+model: {matrix: {x: [[1, 0], [0, 1]]}}
+schemes: [none, alibi]
+experiments: [attention]
+"""
+
+
+class Sweep:
+    def __init__(self, name, *arguments, text=SMALL):
+        self.place = os.path.abspath(folder(name))
+        self.arguments = [*arguments, "--threads", "1"]
+        self.good, self.config = reference(self.place, text, *self.arguments)
+        old = os.path.join(self.place, "old.h5")
+        expect_code(run(self.config, "output=" + old, "seed=99", *self.arguments), 0, "the old output")
+        self.old_file, self.old = old, digest(old)
+        expect(self.old != self.good, "the old output is another one")
+        self.n_runs = self.n_done = self.n_failed = self.n_killed = self.n_kept = 0
+        self.lock = threading.Lock()
+
+    def run_with(self, output, fault, where=None):
+        """One run with a fault; how many such calls there were."""
+        count = output + ".count"
+        with open(count, "wb") as file:
+            file.write(bytes(8))
+        env = {"LD_PRELOAD": SHIM, "PE_FAULT": fault, "PE_FAULT_COUNT": count}
+        if where:
+            env["PE_FAULT_IN"] = where
+        outcome = run(self.config, "output=" + output, *self.arguments, env=env)
+        with open(count, "rb") as file:
+            calls = struct.unpack("<Q", file.read())[0]
+        os.remove(count)
+        return outcome, calls
+
+    def count(self, call, where=None):
+        place = tempfile.mkdtemp(dir=self.place)
+        output = os.path.join(place, "out.h5")
+        shutil.copy(self.old_file, output)
+        outcome, calls = self.run_with(output, f"{call}:0:EIO", where)
+        expect_code(outcome, 0, f"counting {call}")
+        shutil.rmtree(place)
+        return calls
+
+    def try_point(self, call, at, action, where=None):
+        what = f"{call} {at} of {where or 'all'}: {action}"
+        place = tempfile.mkdtemp(dir=self.place)
+        output = os.path.join(place, "out.h5")
+        shutil.copy(self.old_file, output)
+        outcome, _ = self.run_with(output, f"{call}:{at}:{action}", where)
+        killed = outcome.code == -9
+        self.check_stopped(what, output, outcome, killed)
+        kept = self.go_on(what, output, outcome, place)
+        shutil.rmtree(place)
+        with self.lock:
+            self.n_runs += 1
+            self.n_done += outcome.code == 0
+            self.n_killed += killed
+            self.n_failed += outcome.code > 0
+            self.n_kept += kept
+
+    def check_stopped(self, what, output, outcome, killed):
+        expect(os.path.exists(output), f"{what}: the old output is gone", outcome)
+        there = digest(output)
+        expect(killed or outcome.code in (0, 1, 3, 4, 70), f"{what}: exit code {outcome.code}", outcome)
+        if outcome.code == 0:
+            expect(there == self.good, f"{what}: exit 0 without the results", outcome)
+        elif not killed:
+            expect(re.search(r"error\[E\d{4}\]", outcome.err), f"{what}: exit {outcome.code} without a reason", outcome)
+        if there not in (self.old, self.good):
+            # Jobs that failed are told in a whole file of their own.
+            expect(outcome.code in (1, -9) and is_sound(output), f"{what}: a broken file under the final name", outcome)
+        if not killed and "kill" not in what:
+            expect(not left_behind(output + ".parts"), f"{what}: temporary files are left", outcome)
+
+    def go_on(self, what, output, outcome, place):
+        """The same command again. How many jobs it did not need to do again."""
+        again = run(self.config, "output=" + output, *self.arguments)
+        expect_code(again, 0, f"{what}: the same command again, after\n{outcome}\n")
+        expect(digest(output) == self.good, f"{what}: other bytes than without the fault", f"{outcome}\n{again}")
+        redone = set(outcome.jobs("measured")) & set(again.jobs("measured"))
+        expect(not redone, f"{what}: done again: {redone}", f"{outcome}\n{again}")
+        expect(parts(output) is None, f"{what}: parts are left", again)
+        expect(not left_behind(place), f"{what}: temporary files are left: {left_behind(place)}", again)
+        return len(again.jobs("kept"))
+
+    def every(self, call, points, errors, actions=(), where=None):
+        """At each of these points one of the errors, in turn (all of them in a slow test), and each action."""
+        points = list(points)
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            tried = []
+            for i, at in enumerate(points):
+                here = list(errors) if SLOW else [errors[i % len(errors)]]
+                tried += [pool.submit(self.try_point, call, at, action, where) for action in [*here, *actions]]
+            try:
+                for one in tried:
+                    one.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        return len(points)
+
+    def __str__(self):
+        return (f"{self.n_runs} faults: {self.n_done} runs done all the same, {self.n_failed} ended with an error, "
+                f"{self.n_killed} were killed; {self.n_kept} finished jobs kept, none done again")
