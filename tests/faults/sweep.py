@@ -9,6 +9,7 @@ import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import runs
 from runs import *
 
 # Two jobs, done in a few milliseconds.
@@ -19,17 +20,43 @@ experiments: [attention]
 """
 
 
+def small_home(place):
+    """pe-run with two plugins beside it, so that a run is short."""
+    os.makedirs(os.path.join(place, "plugins"))
+    for name in ("alibi.so", "rope.so"):
+        shutil.copy(os.path.join(os.path.dirname(PE_RUN), "plugins", name), os.path.join(place, "plugins"))
+    return shutil.copy(PE_RUN, place)
+
+
 class Sweep:
-    def __init__(self, name, *arguments, text=SMALL):
+    def __init__(self, name, *arguments, text=SMALL, old=True):
+        """`old`: an output with other results is there before each run."""
         self.place = os.path.abspath(folder(name))
+        runs.PE_RUN = small_home(self.place)
         self.arguments = [*arguments, "--threads", "1"]
         self.good, self.config = reference(self.place, text, *self.arguments)
-        old = os.path.join(self.place, "old.h5")
-        expect_code(run(self.config, "output=" + old, "seed=99", *self.arguments), 0, "the old output")
-        self.old_file, self.old = old, digest(old)
-        expect(self.old != self.good, "the old output is another one")
+        self.old_file = self.old = None
+        if old:
+            self.old_file = os.path.join(self.place, "old.h5")
+            outcome = run(self.config, "output=" + self.old_file, "seed=99", *self.arguments)
+            expect_code(outcome, 0, "the old output")
+            self.old = digest(self.old_file)
+            expect(self.old != self.good, "the old output is another one")
         self.n_runs = self.n_done = self.n_failed = self.n_killed = self.n_kept = 0
         self.lock = threading.Lock()
+        self.first_again = False  # tried already
+
+    def new_output(self):
+        place = tempfile.mkdtemp(dir=self.place)
+        output = os.path.join(place, "out.h5")
+        if self.old:
+            shutil.copy(self.old_file, output)
+        return place, output
+
+    def run(self, output, env=None):
+        """pe-run, called in the folder of the output."""
+        place, name = os.path.split(output)
+        return run(self.config, "output=" + name, *self.arguments, env=env, cwd=place)
 
     def run_with(self, output, fault, where=None):
         """One run with a fault; how many such calls there were."""
@@ -39,16 +66,14 @@ class Sweep:
         env = {"LD_PRELOAD": SHIM, "PE_FAULT": fault, "PE_FAULT_COUNT": count}
         if where:
             env["PE_FAULT_IN"] = where
-        outcome = run(self.config, "output=" + output, *self.arguments, env=env)
+        outcome = self.run(output, env)
         with open(count, "rb") as file:
             calls = struct.unpack("<Q", file.read())[0]
         os.remove(count)
         return outcome, calls
 
     def count(self, call, where=None):
-        place = tempfile.mkdtemp(dir=self.place)
-        output = os.path.join(place, "out.h5")
-        shutil.copy(self.old_file, output)
+        place, output = self.new_output()
         outcome, calls = self.run_with(output, f"{call}:0:EIO", where)
         expect_code(outcome, 0, f"counting {call}")
         shutil.rmtree(place)
@@ -56,13 +81,14 @@ class Sweep:
 
     def try_point(self, call, at, action, where=None):
         what = f"{call} {at} of {where or 'all'}: {action}"
-        place = tempfile.mkdtemp(dir=self.place)
-        output = os.path.join(place, "out.h5")
-        shutil.copy(self.old_file, output)
+        place, output = self.new_output()
         outcome, _ = self.run_with(output, f"{call}:{at}:{action}", where)
         killed = outcome.code == -9
         self.check_stopped(what, output, outcome, killed)
-        kept = self.go_on(what, output, outcome, place)
+        # Where nothing was left the same command again is a first run.
+        untouched = outcome.code > 0 and os.listdir(place) == ([os.path.basename(output)] if self.old else [])
+        kept = 0 if untouched and self.first_again else self.go_on(what, output, outcome, place)
+        self.first_again |= untouched
         shutil.rmtree(place)
         with self.lock:
             self.n_runs += 1
@@ -72,8 +98,7 @@ class Sweep:
             self.n_kept += kept
 
     def check_stopped(self, what, output, outcome, killed):
-        expect(os.path.exists(output), f"{what}: the old output is gone", outcome)
-        there = digest(output)
+        there = digest(output) if os.path.exists(output) else None
         expect(killed or outcome.code in (0, 1, 3, 4, 70), f"{what}: exit code {outcome.code}", outcome)
         if outcome.code == 0:
             expect(there == self.good, f"{what}: exit 0 without the results", outcome)
@@ -87,7 +112,7 @@ class Sweep:
 
     def go_on(self, what, output, outcome, place):
         """The same command again. How many jobs it did not need to do again."""
-        again = run(self.config, "output=" + output, *self.arguments)
+        again = self.run(output)
         expect_code(again, 0, f"{what}: the same command again, after\n{outcome}\n")
         expect(digest(output) == self.good, f"{what}: other bytes than without the fault", f"{outcome}\n{again}")
         redone = set(outcome.jobs("measured")) & set(again.jobs("measured"))
