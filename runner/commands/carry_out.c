@@ -6,6 +6,7 @@
 #include "commands/without_file.h"
 #include "experiments/experiment.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,17 @@ static void tell_rest(const struct run_options *o, const struct plan *plan, cons
   }
 }
 
+/* 0, or ERROR_FILE_WRITE where what was to be shown is lost; a reader who went away (| head) wanted no more. */
+static int show_tables(const struct run_options *o, const struct plan *plan, const char *tables, struct error *err) {
+  bool failed = fputs(tables, stdout) < 0;
+  failed = failed || (o->session.format == TABLE_TERMINAL && printf("%s\n", plan->output) < 0);
+  failed = failed || fflush(stdout) != 0;
+  return failed && errno != EPIPE
+             ? error_set(err, ERROR_FILE_WRITE, "the tables cannot be written to standard output: %s; '%s' has them",
+                         strerror(errno), plan->output)
+             : 0;
+}
+
 static int exit_code(const struct execute_summary *summary) {
   return summary->signal                                                ? BY_SIGNAL + summary->signal
          : summary->n_failed || summary->n_missing || summary->n_broken ? 1
@@ -70,17 +82,15 @@ static int execute(struct run_options *o, const struct plan *plan) {
   int status = o->execute.progress ? 0 : (int)err.code;
   status = status ? status : o->dry_run ? dry_run(plan, o, &err) : execute_plan(plan, &o->execute, &summary, &err);
   progress_free(o->execute.progress);
-  if (summary.tables) {
-    fputs(summary.tables, stdout);
-    if (o->session.format == TABLE_TERMINAL) {
-      printf("%s\n", plan->output);
-    }
-    fflush(stdout);
-  }
+  int shown = status || !summary.tables ? 0 : show_tables(o, plan, summary.tables, &err);
   tell_failures(&summary);
   int code = status ? command_fail(&err) : exit_code(&summary);
   if (!status && !o->dry_run) {
     tell_rest(o, plan, &summary);
+  }
+  if (shown) {
+    int lost = command_fail(&err);
+    code = code ? code : lost;
   }
   execute_summary_free(&summary);
   return code;
