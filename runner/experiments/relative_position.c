@@ -245,17 +245,26 @@ static int measure_toeplitz(const struct experiment_context *context, const floa
   return 0;
 }
 
+struct axis_spec axis_of_shifts(const struct experiment_context *context) {
+  const struct key_value *shifts = section_get(context->entry->keys, "shifts");
+  bool positive = true;
+  for (size_t i = 0; i < shifts->count; i++) {
+    positive = positive && shifts->list[i] > 0;
+  }
+  return (struct axis_spec){.name = "shift",
+                            .length = shifts->count,
+                            .values = shifts->list,
+                            .real = true,
+                            .log_values = positive,
+                            .long_name = "shift of all positions",
+                            .units = "tokens"};
+}
+
 /* shift_error [shift] and the rounding bound beside it; NaN where the scheme is undefined. */
 static int measure_shifts(const struct experiment_context *context, const float *still, size_t n, const size_t *index,
                           double still_bound, struct record *record, struct error *err) {
   const struct key_value *shifts = section_get(context->entry->keys, "shifts");
-  struct axis_spec axis = {.name = "shift",
-                           .length = shifts->count,
-                           .values = shifts->list,
-                           .real = true,
-                           .log_values = true,
-                           .long_name = "shift of all positions",
-                           .units = "tokens"};
+  struct axis_spec axis = axis_of_shifts(context);
   struct tensor *error_tensor =
       record_add(record,
                  &(struct tensor_spec){.name = "shift_error",

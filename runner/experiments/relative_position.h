@@ -16,6 +16,9 @@ enum certificate_outcome {
   N_OUTCOMES
 };
 
+/* The axis of the key `shifts`. */
+struct axis_spec axis_of_shifts(const struct experiment_context *context);
+
 /* The certificate (experiments/certificate.h): nothing where the key `stages` is empty. 0 or an error code. */
 int measure_certificate(const struct experiment_context *context, struct record *record, struct error *err);
 

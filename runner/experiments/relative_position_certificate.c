@@ -39,6 +39,7 @@ static const struct {
 struct survey {
   struct certificate *certificate;
   const struct key_value *stages, *dtypes, *shifts;
+  struct axis_spec axis;        /* of the shifts */
   double tolerance;             /* in logits */
   double last;                  /* distances - 1: from a shift to the last position */
   double *values[N_QUANTITIES]; /* [stage][dtype][shift], in the record */
@@ -57,16 +58,6 @@ static enum number_format dtype_at(const struct survey *survey, size_t i) {
 
 static struct axis_spec axis_of_words(const char *name, const struct key_value *words) {
   return (struct axis_spec){.name = name, .length = words->count, .values = words->list};
-}
-
-static struct axis_spec axis_shift(const struct key_value *shifts) {
-  return (struct axis_spec){.name = "shift",
-                            .length = shifts->count,
-                            .values = shifts->list,
-                            .real = true,
-                            .log_values = true,
-                            .long_name = "shift of all positions",
-                            .units = "tokens"};
 }
 
 /* Attribute NAME: the words of a list, separated by spaces. */
@@ -91,7 +82,7 @@ static struct tensor *add_tensor(const struct survey *survey, struct record *rec
                                        .element = element,
                                        .rank = over_shifts ? 3 : 2,
                                        .axis = {axis_of_words("stage", survey->stages),
-                                                axis_of_words("dtype", survey->dtypes), axis_shift(survey->shifts)},
+                                                axis_of_words("dtype", survey->dtypes), survey->axis},
                                        .long_name = long_name,
                                        .log_values = over_shifts},
                  err);
@@ -108,7 +99,7 @@ static double *add_by_shift(const struct survey *survey, struct record *record, 
                                      &(struct tensor_spec){.name = name,
                                                            .element = ELEMENT_F64,
                                                            .rank = 1,
-                                                           .axis = {axis_shift(survey->shifts)},
+                                                           .axis = {survey->axis},
                                                            .long_name = long_name,
                                                            .log_values = true},
                                      err);
@@ -381,7 +372,7 @@ static int add_twice(const struct survey *survey, struct record *record, const d
                    &(struct tensor_spec){.name = names[i],
                                          .element = ELEMENT_F64,
                                          .rank = 2,
-                                         .axis = {axis_of_words("dtype", survey->dtypes), axis_shift(survey->shifts)},
+                                         .axis = {axis_of_words("dtype", survey->dtypes), survey->axis},
                                          .long_name = long_names[i],
                                          .log_values = true},
                    err);
@@ -475,7 +466,8 @@ int measure_certificate(const struct experiment_context *context, struct record 
   const struct model *model = context->model;
   struct survey survey = {.stages = section_get(keys, "stages"),
                           .dtypes = section_get(keys, "dtypes"),
-                          .shifts = section_get(keys, "shifts")};
+                          .shifts = section_get(keys, "shifts"),
+                          .axis = axis_of_shifts(context)};
   struct certificate_setting setting = {.scheme = context->scheme,
                                         .layer = model->layer,
                                         .n_heads = model->n_heads,

@@ -117,8 +117,7 @@ static int measure_map(struct shift_maps *maps, double shift, size_t at, struct 
   return 0;
 }
 
-static int add_tensors(struct shift_maps *maps, const struct key_value *shifts, struct record *record,
-                       struct error *err) {
+static int add_tensors(struct shift_maps *maps, struct axis_spec shift, struct record *record, struct error *err) {
   const struct {
     const char *name, *long_name;
     unsigned rank;
@@ -130,13 +129,6 @@ static int add_tensors(struct shift_maps *maps, const struct key_value *shifts, 
       {"shift_map_rotation_distance", "largest |M_k - rotation by k inv_freq|", 1, &maps->distance},
       {"shift_map_orthogonality", "largest |M_k^T M_k - I|", 1, &maps->orthogonality},
   };
-  struct axis_spec shift = {.name = "shift",
-                            .length = shifts->count,
-                            .values = shifts->list,
-                            .real = true,
-                            .log_values = true,
-                            .long_name = "shift of all positions",
-                            .units = "tokens"};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     struct tensor *tensor = record_add(record,
                                        &(struct tensor_spec){.name = all[i].name,
@@ -156,8 +148,7 @@ static int add_tensors(struct shift_maps *maps, const struct key_value *shifts, 
   return 0;
 }
 
-static int measure_all(struct shift_maps *maps, const struct key_value *shifts, struct record *record,
-                       struct error *err) {
+static int measure_all(struct shift_maps *maps, struct axis_spec shift, struct record *record, struct error *err) {
   double slowest = INFINITY;
   for (size_t i = 0; i < maps->angles.n_pairs; i++) {
     double w = fabs(maps->angles.inv_freq[i]);
@@ -171,9 +162,9 @@ static int measure_all(struct shift_maps *maps, const struct key_value *shifts, 
     *err = (struct error){0};
     return 0;
   }
-  status = status ? status : add_tensors(maps, shifts, record, err);
-  for (size_t i = 0; !status && i < shifts->count; i++) {
-    status = measure_map(maps, shifts->list[i], i, err);
+  status = status ? status : add_tensors(maps, shift, record, err);
+  for (size_t i = 0; !status && i < shift.length; i++) {
+    status = measure_map(maps, shift.values[i], i, err);
     if (status == ERROR_UNDEFINED) {
       *err = (struct error){0};
       status = 0;
@@ -190,7 +181,7 @@ int measure_shift_map(const struct experiment_context *context, struct record *r
   }
   int status = angles_of(maps.scheme, POSITIONS, &maps.angles, &found, err);
   if (!status && found && angles_fit(&maps.angles, maps.width)) {
-    status = measure_all(&maps, section_get(context->entry->keys, "shifts"), record, err);
+    status = measure_all(&maps, axis_of_shifts(context), record, err);
   }
   angles_free(&maps.angles);
   free(maps.from);
