@@ -34,6 +34,7 @@ static void scene_free(struct scene *scene) {
   free(scene->size);
   free(scene->reach);
   free(scene->bias);
+  free(scene->kept);
   *scene = (struct scene){0};
 }
 
@@ -93,11 +94,24 @@ static void exact_scores(const struct certificate *c, struct scene *scene) {
 
 /* The same of the scheme as it is, from its own rows; with the sizes that bounds are made of. */
 static int plain_scores(struct certificate *c, struct scene *scene, struct error *err) {
-  size_t n = c->setting.distances;
+  enum { MOST_KEPT = 1 << 21 };
+  size_t n = c->setting.distances, rows = (n + 1) * c->width;
+  double *kept = NULL;
+  if (rows <= MOST_KEPT / c->samples) {
+    kept = memory_new(c->samples, rows * sizeof *kept, "rows", err);
+    if (!kept) {
+      return err->code;
+    }
+  }
   for (size_t s = 0; s < c->samples; s++) {
     int status = certificate_rows(c, scene, &unrounded, s, c->queries, c->key, c->biases, err);
     if (status) {
+      free(kept);
       return status;
+    }
+    if (kept) {
+      memcpy(kept + s * rows, c->queries, n * c->width * sizeof *kept);
+      memcpy(kept + s * rows + n * c->width, c->key, c->width * sizeof *kept);
     }
     for (size_t d = 0; d < n; d++) {
       double size = 0, reach = 0, sum = 0;
@@ -113,6 +127,7 @@ static int plain_scores(struct certificate *c, struct scene *scene, struct error
       scene->bias[s * n + d] = c->biases[d];
     }
   }
+  scene->kept = kept;
   return 0;
 }
 

@@ -25,6 +25,7 @@ struct scene {
   /* Of the scheme as it is, [samples][distances]: sums over channels of |query| |key| and of |query| + |key|; the bias.
    */
   double *size, *reach, *bias;
+  double *kept; /* [samples][distances + 1][width] its unrounded rows, the key last; NULL: too many to be kept */
 };
 
 struct certificate {

@@ -130,42 +130,67 @@ static void to_doubles(const float *in, size_t n, double *out) {
   }
 }
 
-static int plugin_rows(struct certificate *c, const struct scene *scene, const struct stage_formats *formats,
-                       size_t sample, double *queries, double *key, double *bias, struct error *err) {
+/* The rows and the bias of a sample with the scheme told `mapped`. */
+static int plugin_told(struct certificate *c, const double *mapped, double seq_len, size_t sample, double *queries,
+                       double *key, double *bias, struct error *err) {
   size_t n = c->setting.distances;
-  enum number_format output = formats->rows.format[STAGE_OUTPUT];
-  uint32_t sites = c->sites;
-  double *mapped = c->rounded;
-  memcpy(mapped, scene->mapped, n * c->axes * sizeof *mapped);
-  round_row(mapped, n * c->axes, formats->rows.format[STAGE_POSITION]);
-  for (size_t i = 0; sites && i < n * c->axes; i++) {
-    if (!isfinite(mapped[i])) {
-      return error_set(err, ERROR_UNDEFINED, "position %g is too large for the format", scene->mapped[i]);
-    }
-  }
   memset(bias, 0, n * sizeof *bias);
-  if (sites == PE_SITE_EMBED) {
-    int status = plugin_embedding(c, mapped, scene->seq_len, err);
+  if (c->sites == PE_SITE_EMBED) {
+    int status = plugin_embedding(c, mapped, seq_len, err);
     to_doubles(c->row_out, n * c->width, queries);
-    round_row(queries, n * c->width, output);
     memcpy(key, queries, c->width * sizeof *key);
     return status;
   }
-  int status = plugin_turned(c, mapped, scene->seq_len, PE_ROLE_KEY, sample, err);
-  to_doubles(c->row_out, c->width, key);
+  int status = plugin_turned(c, mapped, seq_len, PE_ROLE_KEY, sample, err);
   if (status) {
     return status;
   }
+  to_doubles(c->row_out, c->width, key);
   memcpy(c->key_row, c->row_out, c->width * sizeof *c->key_row);
-  status = plugin_turned(c, mapped, scene->seq_len, PE_ROLE_QUERY, sample, err);
+  status = plugin_turned(c, mapped, seq_len, PE_ROLE_QUERY, sample, err);
   to_doubles(c->row_out, n * c->width, queries);
-  if (!status && (sites & PE_SITE_BIAS)) {
-    status = plugin_bias(c, mapped, scene->seq_len, sample, c->row_out, c->key_row, bias, err);
-    round_row(bias, n, output);
+  if (!status && (c->sites & PE_SITE_BIAS)) {
+    status = plugin_bias(c, mapped, seq_len, sample, c->row_out, c->key_row, bias, err);
   }
-  if (sites & PE_SITE_QK) {
+  return status;
+}
+
+/* What was kept of the same positions. */
+static void copy_kept(const struct certificate *c, const struct scene *scene, size_t sample, double *queries,
+                      double *key, double *bias) {
+  size_t n = c->setting.distances, count = n * c->width;
+  const double *kept = scene->kept + sample * (count + c->width);
+  memcpy(queries, kept, count * sizeof *queries);
+  memcpy(key, kept + count, c->width * sizeof *key);
+  memcpy(bias, scene->bias + sample * n, n * sizeof *bias);
+}
+
+static int plugin_rows(struct certificate *c, const struct scene *scene, const struct stage_formats *formats,
+                       size_t sample, double *queries, double *key, double *bias, struct error *err) {
+  size_t n = c->setting.distances, count = n * c->axes;
+  enum number_format output = formats->rows.format[STAGE_OUTPUT];
+  double *told = c->rounded;
+  memcpy(told, scene->mapped, count * sizeof *told);
+  round_row(told, count, formats->rows.format[STAGE_POSITION]);
+  bool same = true;
+  for (size_t i = 0; i < count; i++) {
+    if (c->sites && !isfinite(told[i])) {
+      return error_set(err, ERROR_UNDEFINED, "position %g is too large for the format", scene->mapped[i]);
+    }
+    same = same && told[i] == scene->mapped[i];
+  }
+  int status = 0;
+  if (same && scene->kept) {
+    copy_kept(c, scene, sample, queries, key, bias);
+  } else {
+    status = plugin_told(c, told, scene->seq_len, sample, queries, key, bias, err);
+  }
+  if (!status && (c->sites & (PE_SITE_QK | PE_SITE_EMBED))) {
     round_row(queries, n * c->width, output);
     round_row(key, c->width, output);
+  }
+  if (!status && (c->sites & PE_SITE_BIAS)) {
+    round_row(bias, n, output);
   }
   return status;
 }
