@@ -6,7 +6,7 @@
 #   ./setup.sh --viewers  also the programs that the test group `viewers` opens results with
 #   ./setup.sh --text     also data/opticks.txt, English prose in the public domain to train on
 #   ./setup.sh --ci       also those, clang with its tools and run-time libraries, rustc for the example in Rust, shells
-#                         and readers of man pages
+#                         and readers of man pages, Open MPI and shellcheck
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -17,7 +17,7 @@ viewers=(python3-h5py python3-xarray python3-h5netcdf python3-netcdf4 netcdf-bin
 command -v npm >/dev/null || viewers+=(nodejs npm)
 clang=(clang clang-format libclang-rt-14-dev)
 # For the example plugin in Rust; shells and readers whose completion and pages are tested.
-others=(rustc zsh fish mandoc groff)
+others=(rustc zsh fish mandoc groff openmpi-bin shellcheck)
 
 text=no
 h5web=no

@@ -1,11 +1,13 @@
 /* argv to command. The only place that reads the environment. */
 #include "base/version.h"
 #include "commands/commands.h"
+#include "commands/guard.h"
 #include "jobs/worker.h"
 
 #include <fcntl.h>
 #include <hdf5.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +86,8 @@ static int dispatch(int argc, char **argv) {
   }
   for (const struct command *c = command_table; c->name; c++) {
     if (!strcmp(argv[1], c->name)) {
-      return run_command(c, argc - 1, argv + 1);
+      bool guard = guard_wanted(c->name) && !command_environment.guarded;
+      return guard ? guard_run(argc, argv) : run_command(c, argc - 1, argv + 1);
     }
   }
   /* pe-run CONFIG ... is pe-run run CONFIG ... */
@@ -101,6 +104,21 @@ static void hold_standard_files(void) {
   }
 }
 
+/* Whether whoever read stdout has gone. */
+static bool reader_is_gone(void) {
+  struct pollfd file = {.fd = STDOUT_FILENO, .events = POLLOUT};
+  return poll(&file, 1, 0) == 1 && (file.revents & POLLERR);
+}
+
+/* What was written to stdout has to arrive. A closed pipe (| head) is the reader's choice. */
+static int end_output(int code) {
+  if ((fflush(stdout) == 0 && !ferror(stdout)) || reader_is_gone()) {
+    return code;
+  }
+  fprintf(stderr, "pe-run: error[%s]: standard output cannot be written\n", error_id(ERROR_FILE_WRITE));
+  return code ? code : error_exit_code(ERROR_FILE_WRITE);
+}
+
 int main(int argc, char **argv) {
   hold_standard_files();
   H5dont_atexit(); /* must be the first call: the library's exit handler crashes after a failed write */
@@ -112,10 +130,15 @@ int main(int argc, char **argv) {
     return worker_main(strtol(argv[2], NULL, 10));
   }
   read_environment();
-  int code = dispatch(argc, argv);
-  if (fflush(stdout) != 0 || ferror(stdout)) {
-    /* A closed pipe (| head) is the reader's choice; anything else is lost output. */
-    return code ? code : 4;
+  bool guarded = argc > 3 && !strcmp(argv[1], GUARDED_COMMAND);
+  if (guarded && !guard_enter(argv[2])) {
+    return 70;
+  }
+  command_environment.guarded = guarded;
+  int code = guarded ? dispatch(argc - 2, argv + 2) : dispatch(argc, argv);
+  code = end_output(code);
+  if (guarded) {
+    guard_done(code);
   }
   return code;
 }

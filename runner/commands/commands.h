@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
+
 struct command {
   const char *name;
   const char *summary;               /* one line for --help */
@@ -37,6 +39,7 @@ struct command_environment {
   int no_color;                 /* NO_COLOR is set and not empty */
   int width;                    /* columns of the terminal on stdout; 0: none */
   char shard[48];               /* "I/N" by Slurm or MPI; "" : neither says */
+  bool guarded;                 /* this is the process that runs plugins, and another one looks on */
   const char *const *variables; /* all of it, ended by NULL, for the processes that pe-run starts */
 };
 extern struct command_environment command_environment;

@@ -1,5 +1,6 @@
 /* pe-run list */
 #include "commands/commands.h"
+#include "commands/guard.h"
 #include "commands/session.h"
 #include "commands/shape_options.h"
 #include "commands/words.h"
@@ -108,6 +109,7 @@ static int fill_schemes(struct host *host, const struct shape_options *shape, st
   status = status ? status : table_column(table, "literature_source", "says", false, true, err);
   status = status ? status : table_column(table, "reference", "reference", false, true, err);
   for (size_t i = 0; !status && i < count; i++) {
+    guard_uses(schemes[i]->info.path, true);
     status = add_scheme(schemes[i], shape, table, err);
   }
   for (size_t i = 0; !status && refused && refused[i]; i++) {

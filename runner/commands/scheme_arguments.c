@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "commands/guard.h"
 #include "config/plan.h"
 #include "config/section_text.h"
 #include "input/model.h"
@@ -89,6 +90,7 @@ int scheme_choose(struct session *session, const struct scheme_arguments *argume
   *choice = (struct scheme_choice){.scheme = find(session, arguments, err)};
   char *text = choice->scheme ? settings_text(arguments, err) : NULL;
   const struct scheme_info *info = choice->scheme ? &choice->scheme->info : NULL;
+  guard_uses(info ? info->path : "", false);
   struct key_spec *keys = text ? all_keys(info, err) : NULL;
   int status = keys ? 0 : (int)err->code;
   if (!status) {

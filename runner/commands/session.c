@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "commands/commands.h"
+#include "commands/guard.h"
 #include "commands/output.h"
 #include "config/number.h"
 #include "experiments/experiment.h"
@@ -117,15 +118,20 @@ int session_open(const struct session_options *options, struct session *session)
   *session = (struct session){0};
   int status = collect_directories(options, session, directories, &count, &err);
   if (!status) {
-    session->process = (struct process_setting){"/proc/self/exe", command_environment.variables};
+    session->process = (struct process_setting){"/proc/self/exe", command_environment.variables, NULL};
     struct catalogue_setting setting = {.process = options->probe ? &session->process : NULL};
     setting.plugins = (struct host_options){.directories = directories, .n_directories = count};
     setting.plugins.trust_directories = options->trust_plugin_directories != 0;
+    setting.plugins.loading = command_environment.guarded ? guard_loading : NULL;
     status = catalogue_open(&setting, &session->catalogue, &err);
     session->host = status ? NULL : catalogue_host(session->catalogue);
   }
+  if (!status && command_environment.guarded) {
+    status = guard_take(session->host, &err);
+  }
   if (!status) {
     status = list_ids(session, &err);
+    guard_uses("", true);
   }
   if (status) {
     session_close(session);

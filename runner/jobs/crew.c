@@ -40,7 +40,7 @@ int crew_open(const struct crew_setting *setting, struct crew **out, struct erro
   crew->hands = memory_new(setting->workers + 1, sizeof *crew->hands, "workers", err);
   int status = crew->hands ? find_own_plugins(crew, err) : (int)err->code;
   for (size_t i = 0; crew->hands && i <= setting->workers; i++) {
-    hand_dismiss(&crew->hands[i]);
+    crew->hands[i] = (struct hand){.process = {.channel = {.socket = -1}}};
   }
   if (!status) {
     catalogue_put(setting->brief.catalogue, &crew->plugins);

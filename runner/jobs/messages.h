@@ -7,7 +7,7 @@ enum ask {
   ASK_PLUGINS = 1, /* trust, texts: directories; number: refused, each: text path, error */
   ASK_LIST,        /* -> schemes: number, each: scheme; texts: refused */
   ASK_FIND,        /* text id, text plugin or NULL -> scheme */
-  ASK_PLAN,        /* see worker_plan.h */
+  ASK_PLAN,        /* see worker_brief_put */
   ASK_KEYS,        /* -> bytes: n_jobs times HASH_TEXT */
   ASK_TAKE,        /* text output, number look_only, bytes: n_jobs keys -> bytes: n_jobs flags: held */
   ASK_JOB,         /* number job, text key, number enum job_wish -> see job_outcome */

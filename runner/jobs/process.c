@@ -52,10 +52,13 @@ static int fill_attributes(posix_spawnattr_t *attributes) {
   return number ? number : posix_spawnattr_setsigdefault(attributes, &defaults);
 }
 
-static int fill_actions(posix_spawn_file_actions_t *actions, int socket) {
-  int number = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  number = number ? number : posix_spawn_file_actions_adddup2(actions, STDERR_FILENO, STDOUT_FILENO);
-  return number ? number : posix_spawn_file_actions_adddup2(actions, socket, PROCESS_SOCKET);
+static int fill_actions(posix_spawn_file_actions_t *actions, bool worker, int socket) {
+  int number = posix_spawn_file_actions_adddup2(actions, socket, PROCESS_SOCKET);
+  if (worker && !number) {
+    number = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    number = number ? number : posix_spawn_file_actions_adddup2(actions, STDERR_FILENO, STDOUT_FILENO);
+  }
+  return number;
 }
 
 static int spawn(const struct process_setting *setting, const char *const *environment, int socket, pid_t *id,
@@ -64,6 +67,7 @@ static int spawn(const struct process_setting *setting, const char *const *envir
   posix_spawn_file_actions_t actions;
   char name[] = "pe-run", command[] = PROCESS_COMMAND, parent[24];
   char *arguments[] = {name, command, parent, NULL};
+  bool worker = !setting->arguments;
   snprintf(parent, sizeof parent, "%ld", (long)getpid());
   int number = posix_spawnattr_init(&attributes);
   if (number) {
@@ -71,12 +75,12 @@ static int spawn(const struct process_setting *setting, const char *const *envir
   }
   number = posix_spawn_file_actions_init(&actions);
   if (!number) {
-    number = fill_attributes(&attributes);
-    number = number ? number : fill_actions(&actions, socket);
+    number = worker ? fill_attributes(&attributes) : 0;
+    number = number ? number : fill_actions(&actions, worker, socket);
     /* posix_spawn does not write to the texts, though its type does not say so. */
     number = number ? number
-                    : posix_spawn(id, setting->program, &actions, &attributes, arguments,
-                                  (char *const *)(uintptr_t)environment);
+                    : posix_spawn(id, setting->program, &actions, &attributes,
+                                  worker ? arguments : setting->arguments, (char *const *)(uintptr_t)environment);
     posix_spawn_file_actions_destroy(&actions);
   }
   posix_spawnattr_destroy(&attributes);

@@ -1,5 +1,5 @@
-/* A process of the same binary, started anew, that does what could go wrong: `pe-run __worker`. It has a process group
- * of its own, so that what a plugin starts goes with it, and it dies when its parent does. */
+/* A process of the same binary, started anew, that does what could go wrong. A worker, `pe-run __worker`, has a process
+ * group of its own, so that what a plugin starts goes with it, and it dies when its parent does. */
 #ifndef PE_JOBS_PROCESS_H
 #define PE_JOBS_PROCESS_H
 
@@ -11,6 +11,9 @@
 struct process_setting {
   const char *program;            /* the binary: /proc/self/exe */
   const char *const *environment; /* of this process, ended by NULL */
+  /* NULL: a worker, with an empty stdin and a stdout that goes to this process's stderr. Else the whole argv, ended by
+   * NULL, of a process that keeps this one's standard files, process group and signals. */
+  char *const *arguments;
 };
 
 struct process {
@@ -28,7 +31,7 @@ struct process_end {
 enum { PROCESS_SOCKET = 3 };
 #define PROCESS_COMMAND "__worker"
 
-/* Start one. Its stdin is empty, its stdout goes to this process's stderr. 0 or ERROR_INTERNAL. */
+/* Start one. 0 or ERROR_INTERNAL, ERROR_MEMORY. */
 int process_start(const struct process_setting *setting, struct process *out, struct error *err);
 
 /* Whether it has ended, and how; it then leaves nobody of its group behind and has to be forgotten
