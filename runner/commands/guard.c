@@ -219,11 +219,10 @@ int guard_run(int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     arguments[i + 2] = argv[i];
   }
-  struct guard guard = {.setting = {.program = "/proc/self/exe",
-                                    .environment = command_environment.variables,
-                                    .arguments = arguments},
-                        .command = argv[1],
-                        .process = {.channel = {.socket = -1}}};
+  struct guard guard = {
+      .setting = {.program = "/proc/self/exe", .environment = command_environment.variables, .arguments = arguments},
+      .command = argv[1],
+      .process = {.channel = {.socket = -1}}};
   int code = run(&guard);
   for (size_t i = 0; i < guard.n_deadly; i++) {
     free(guard.deadly[i].path);

@@ -79,8 +79,8 @@ static int spawn(const struct process_setting *setting, const char *const *envir
     number = number ? number : fill_actions(&actions, worker, socket);
     /* posix_spawn does not write to the texts, though its type does not say so. */
     number = number ? number
-                    : posix_spawn(id, setting->program, &actions, &attributes,
-                                  worker ? arguments : setting->arguments, (char *const *)(uintptr_t)environment);
+                    : posix_spawn(id, setting->program, &actions, &attributes, worker ? arguments : setting->arguments,
+                                  (char *const *)(uintptr_t)environment);
     posix_spawn_file_actions_destroy(&actions);
   }
   posix_spawnattr_destroy(&attributes);

@@ -71,7 +71,7 @@ def damages():
             return bytes(data)
         return change
 
-    flips = [(f"a flipped bit at {share:.2f}", flip(share)) for share in (i / 24 for i in range(25))]
+    flips = [(f"a flipped bit at {share:.2f}", flip(share)) for share in (i / 9 for i in range(10))]
     return flips + [("empty", lambda data: b""), ("cut in half", lambda data: data[:len(data) // 2]),
                     ("text", lambda data: b"hello\n"), ("longer", lambda data: data + b"\0" * 100)]
 
