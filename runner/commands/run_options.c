@@ -44,7 +44,7 @@ static const struct argp_option run_options[] = {
     {"exclude", OPTION_EXCLUDE, "GLOB", 0, "no jobs that match (may be given again)", 3},
     {"shard", OPTION_SHARD, "I/N", 0,
      "do part I (0 to N-1) of N of the jobs; `pe-run join` makes the output. auto: I and N from Slurm or MPI", 3},
-    {"dry-run", OPTION_DRY_RUN, NULL, 0, "say what would be done", 3},
+    {"dry-run", OPTION_DRY_RUN, NULL, 0, "list the jobs, whether each is kept, and estimates of operations and bytes; do nothing", 3},
     {"fresh", OPTION_FRESH, NULL, 0, "do every job again, whatever is finished", 4},
     {"fail-fast", OPTION_FAIL_FAST, NULL, 0, "stop at the first job that fails", 4},
     {"retries", OPTION_RETRIES, "N", 0, "try a job that fails N times more", 4},

@@ -132,11 +132,10 @@ static int not_whole(struct error *err) {
   return error_set(err, ERROR_INTERNAL, "a worker's answer is not whole");
 }
 
-int crew_keys(struct crew *crew, char (*keys)[HASH_TEXT], struct error *err) {
-  struct packet answer;
+/* What needs the config's inputs to be read and nothing else. */
+static int ask_about_inputs(struct crew *crew, enum ask type, struct packet *answer, struct error *err) {
   bool died;
-  size_t bytes = crew->setting.brief.plan->n_jobs * sizeof *keys;
-  int status = ask_one(crew, &crew->hands[0], ASK_KEYS, NULL, false, &answer, &died, err);
+  int status = ask_one(crew, &crew->hands[0], type, NULL, false, answer, &died, err);
   if (status > 0 && died) {
     struct error how = *err;
     return error_set(err, ERROR_FILE_CONTENT,
@@ -144,6 +143,28 @@ int crew_keys(struct crew *crew, char (*keys)[HASH_TEXT], struct error *err) {
                      "damaged",
                      how.text);
   }
+  return status;
+}
+
+int crew_estimates(struct crew *crew, struct estimate *estimates, struct error *err) {
+  struct packet answer;
+  int status = ask_about_inputs(crew, ASK_ESTIMATES, &answer, err);
+  if (status) {
+    return status;
+  }
+  for (size_t i = 0; i < crew->setting.brief.plan->n_jobs; i++) {
+    estimates[i].operations = packet_real(&answer);
+    estimates[i].bytes = packet_real(&answer);
+  }
+  bool whole = !answer.failed;
+  packet_free(&answer);
+  return whole ? 0 : not_whole(err);
+}
+
+int crew_keys(struct crew *crew, char (*keys)[HASH_TEXT], struct error *err) {
+  struct packet answer;
+  size_t bytes = crew->setting.brief.plan->n_jobs * sizeof *keys;
+  int status = ask_about_inputs(crew, ASK_KEYS, &answer, err);
   if (status) {
     return status;
   }

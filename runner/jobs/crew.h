@@ -28,9 +28,10 @@ struct crew;
 int crew_open(const struct crew_setting *setting, struct crew **out, struct error *err);
 void crew_close(struct crew *crew);
 
-/* As workshop_keys, take_finished and join_parts, done by a worker. A worker that dies of an input costs
- * ERROR_FILE_CONTENT; of an earlier output, what could be had from it; of the joining, ERROR_FILE_WRITE. */
+/* As workshop_keys, workshop_estimates, take_finished and join_parts, done by a worker. A worker that dies of an input
+ * costs ERROR_FILE_CONTENT; of an earlier output, what could be had from it; of the joining, ERROR_FILE_WRITE. */
 int crew_keys(struct crew *crew, char (*keys)[HASH_TEXT], struct error *err);
+int crew_estimates(struct crew *crew, struct estimate *estimates, struct error *err);
 int crew_take(struct crew *crew, const struct take_setting *setting, struct taken *taken, struct error *err);
 int crew_join(struct crew *crew, const struct join_request *request, struct join_answer *answer, struct error *err);
 

@@ -295,15 +295,28 @@ void execute_summary_free(struct execute_summary *summary) {
   *summary = (struct execute_summary){0};
 }
 
-int execute_look(const struct plan *plan, const struct execute_setting *setting, bool *selected, bool *held,
+static int look(struct execution *e, struct job_outlook *outlook, struct error *err) {
+  size_t n = e->plan->n_jobs;
+  bool *held = memory_new(n, sizeof *held, "jobs", err);
+  struct estimate *estimates = held ? memory_new(n, sizeof *estimates, "estimates", err) : NULL;
+  int status = estimates ? take(e, NULL, held, err) : (int)err->code;
+  if (!status) {
+    status = e->crew ? crew_estimates(e->crew, estimates, err) : workshop_estimates(e->workshop, estimates, err);
+  }
+  for (size_t i = 0; !status && i < n; i++) {
+    bool there = !e->setting->fresh && (held[i] || parts_has(&e->folder, e->keys[i]));
+    outlook[i] = (struct job_outlook){e->selected[i], there, estimates[i]};
+  }
+  free(estimates);
+  free(held);
+  return status;
+}
+
+int execute_look(const struct plan *plan, const struct execute_setting *setting, struct job_outlook *outlook,
                  struct error *err) {
   struct execution e = {.plan = plan, .setting = setting, .signals = {.file = -1}};
   int status = prepare(&e, err);
-  status = status ? status : take(&e, NULL, held, err);
-  for (size_t i = 0; !status && i < plan->n_jobs; i++) {
-    selected[i] = e.selected[i];
-    held[i] = !setting->fresh && (held[i] || parts_has(&e.folder, e.keys[i]));
-  }
+  status = status ? status : look(&e, outlook, err);
   close_all(&e);
   return status == CREW_INTERRUPTED ? error_set(err, ERROR_INTERNAL, "stopped by a signal") : status;
 }

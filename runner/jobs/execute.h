@@ -2,6 +2,7 @@
 #ifndef PE_JOBS_EXECUTE_H
 #define PE_JOBS_EXECUTE_H
 
+#include "experiments/estimate.h"
 #include "jobs/catalogue.h"
 #include "jobs/progress.h"
 #include "jobs/selection.h"
@@ -54,9 +55,15 @@ int execute_plan(const struct plan *plan, const struct execute_setting *setting,
                  struct error *err);
 void execute_summary_free(struct execute_summary *summary);
 
-/* Whether each job is finished already, for a dry run: held [n_jobs]. Selected ones only: selected [n_jobs]. The same
- * errors. */
-int execute_look(const struct plan *plan, const struct execute_setting *setting, bool *selected, bool *held,
+/* A job before it is done. */
+struct job_outlook {
+  bool selected;
+  bool held; /* it is finished already */
+  struct estimate estimate;
+};
+
+/* What a run would do, for a dry run: outlook [n_jobs]. The same errors. */
+int execute_look(const struct plan *plan, const struct execute_setting *setting, struct job_outlook *outlook,
                  struct error *err);
 
 #endif

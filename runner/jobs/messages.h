@@ -9,6 +9,7 @@ enum ask {
   ASK_FIND,        /* text id, text plugin or NULL -> scheme */
   ASK_PLAN,        /* see worker_brief_put */
   ASK_KEYS,        /* -> bytes: n_jobs times HASH_TEXT */
+  ASK_ESTIMATES,   /* -> n_jobs times: real operations, real bytes */
   ASK_TAKE,        /* text output, number look_only, bytes: n_jobs keys -> bytes: n_jobs flags: held */
   ASK_JOB,         /* number job, text key, number enum job_wish -> see job_outcome */
   ASK_JOIN         /* see join.h -> see join.h */

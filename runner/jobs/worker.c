@@ -274,6 +274,18 @@ static int make_keys(struct worker *worker, struct packet *answer, struct error 
   return status;
 }
 
+static int make_estimates(struct worker *worker, struct packet *answer, struct error *err) {
+  size_t n = worker->plan->n_jobs;
+  struct estimate *estimates = memory_new(n, sizeof *estimates, "estimates", err);
+  int status = estimates ? workshop_estimates(worker->workshop, estimates, err) : (int)err->code;
+  for (size_t i = 0; !status && i < n; i++) {
+    packet_put_real(answer, estimates[i].operations);
+    packet_put_real(answer, estimates[i].bytes);
+  }
+  free(estimates);
+  return status;
+}
+
 static int take(struct worker *worker, struct packet *body, struct packet *answer, struct error *err) {
   size_t n = worker->plan->n_jobs;
   const char *output = packet_text(body), *parts = packet_text(body);
@@ -347,6 +359,8 @@ static int answer_one(struct worker *worker, struct message *message, struct pac
     return open_plan(worker, &worker->brief, err);
   case ASK_KEYS:
     return make_keys(worker, answer, err);
+  case ASK_ESTIMATES:
+    return make_estimates(worker, answer, err);
   case ASK_TAKE:
     return take(worker, &message->body, answer, err);
   case ASK_JOB:

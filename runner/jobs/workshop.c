@@ -111,6 +111,19 @@ int workshop_keys(struct workshop *workshop, char (*keys)[HASH_TEXT], struct err
   return status;
 }
 
+int workshop_estimates(struct workshop *workshop, struct estimate *estimates, struct error *err) {
+  const struct plan *plan = workshop->setting.plan;
+  for (size_t i = 0; i < plan->n_jobs; i++) {
+    const struct plan_experiment *experiment = &plan->experiments[plan->jobs[i].experiment];
+    bool trains = experiment->info->trains;
+    if (!trains && open_model(workshop, plan->seed, err)) {
+      return err->code;
+    }
+    estimates[i] = experiment_estimate(experiment, trains ? NULL : workshop->model);
+  }
+  return 0;
+}
+
 /* From here on the process may take `memory` bytes more than it has. A limit on addresses sees every kind of memory;
  * sanitizers, which reserve terabytes, go without. */
 static void limit_memory(size_t memory, unsigned threads) {

@@ -4,6 +4,7 @@
 #define PE_JOBS_WORKSHOP_H
 
 #include "base/hash.h"
+#include "experiments/estimate.h"
 #include "jobs/job_run.h"
 
 struct workshop_setting {
@@ -26,6 +27,9 @@ const char *workshop_environment(struct workshop *workshop, struct error *err);
 
 /* keys [n_jobs] of the plan's jobs. Opens the model. 0, ERROR_FILE_*, ERROR_TOKENS, ERROR_MEMORY. */
 int workshop_keys(struct workshop *workshop, char (*keys)[HASH_TEXT], struct error *err);
+
+/* estimates [n_jobs]. Opens the model. As workshop_keys. */
+int workshop_estimates(struct workshop *workshop, struct estimate *estimates, struct error *err);
 
 /* Told while a job runs; each may be NULL. */
 struct job_report {
