@@ -112,11 +112,12 @@ static bool reader_is_gone(void) {
 
 /* What was written to stdout has to arrive. A closed pipe (| head) is the reader's choice. */
 static int end_output(int code) {
-  if ((fflush(stdout) == 0 && !ferror(stdout)) || reader_is_gone()) {
+  int lost = error_exit_code(ERROR_FILE_WRITE);
+  if ((fflush(stdout) == 0 && !ferror(stdout)) || reader_is_gone() || code == lost) { /* told already */
     return code;
   }
   fprintf(stderr, "pe-run: error[%s]: standard output cannot be written\n", error_id(ERROR_FILE_WRITE));
-  return code ? code : error_exit_code(ERROR_FILE_WRITE);
+  return code ? code : lost;
 }
 
 int main(int argc, char **argv) {
