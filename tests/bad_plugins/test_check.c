@@ -1,6 +1,7 @@
 /* Every plugin that breaks a rule fails the check that proves the rule, with the sentence that helps; those that are
  * sound fail none. */
 #include "host/check/check.h"
+#include "host/check/run.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -143,6 +144,31 @@ static const struct expected {
 };
 enum { EXPECTED_COUNT = sizeof EXPECTED / sizeof EXPECTED[0] };
 
+/* Sanitizers change how three kinds of plugins end. Checks that count memory, symbols, the plugin's own data and an
+ * ordinary end are passed over. There is no limit of memory, and memory that is freed is not given out again at once,
+ * so that who takes all of it or goes by addresses is not tried. And a process that ends by itself may end with a
+ * report of the sanitizer's, and its exit status. */
+static struct expected expected_here(const struct expected *expected) {
+  static const char *const PASSED_OVER[] = {"exit", "load.symbols", "create.leaks", "globals"};
+  static const char *const NOT_TRIED[] = {"ends_memory", "state_address"};
+  struct expected here = *expected;
+  for (size_t i = 0; CHECK_SANITIZED && i < sizeof PASSED_OVER / sizeof PASSED_OVER[0]; i++) {
+    if (!strcmp(expected->id, PASSED_OVER[i])) {
+      here.outcome = CHECK_SKIP;
+      here.phrase = "sanitizers change what it measures";
+    }
+  }
+  for (size_t i = 0; CHECK_SANITIZED && i < sizeof NOT_TRIED / sizeof NOT_TRIED[0]; i++) {
+    if (!strcmp(expected->plugin, NOT_TRIED[i])) {
+      here.plugin = NULL;
+    }
+  }
+  if (CHECK_SANITIZED && strstr(expected->phrase, "ended the process, with exit status 0")) {
+    here.phrase = "ended the process, with exit status";
+  }
+  return here;
+}
+
 /* What one run tells. */
 struct heard {
   struct check_result worst; /* of the check that was asked for, else of all */
@@ -173,21 +199,26 @@ static struct heard run(const char *plugin, const char *only, double time_limit)
 
 static void test_bad_plugins(void **state) {
   (void)state;
-  size_t plugins = 0, missed = 0;
+  size_t plugins = 0, tried = 0, missed = 0;
   for (size_t i = 0; i < EXPECTED_COUNT; i++) {
-    const struct expected *expected = &EXPECTED[i];
+    const struct expected here = expected_here(&EXPECTED[i]), *expected = &here;
+    if (!expected->plugin) {
+      continue;
+    }
+    /* Limits are ten times as long under sanitizers. */
     bool hangs = strstr(expected->phrase, "not finished after 2 s") != NULL;
-    struct heard heard = run(expected->plugin, expected->id, hangs ? 2 : 60);
+    struct heard heard = run(expected->plugin, expected->id, hangs ? (CHECK_SANITIZED ? 0.2 : 2) : 60);
     if (heard.worst.outcome != expected->outcome || !strstr(heard.worst.text, expected->phrase)) {
       print_error("%s: %s should be %s with \"%s\", it is %s: %s\n", expected->plugin, expected->id,
                   check_outcome_name(expected->outcome), expected->phrase, check_outcome_name(heard.worst.outcome),
                   heard.worst.text);
       missed++;
     }
+    tried++;
     plugins += i == 0 || strcmp(expected->plugin, EXPECTED[i - 1].plugin) != 0;
   }
-  print_message("%zu checks; %zu bad plugins, %d faults expected, %zu missed\n", check_count(), plugins, EXPECTED_COUNT,
-                missed);
+  print_message("%zu checks; %zu bad plugins, %zu of %d faults tried, %zu missed\n", check_count(), plugins, tried,
+                EXPECTED_COUNT, missed);
   assert_int_equal(missed, 0);
 }
 
