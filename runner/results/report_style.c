@@ -42,5 +42,7 @@ const char report_style[] =
     "1em "
     "0;text-align:right}\n"
     "td::before{content:attr(data-heading);color:var(--quiet);text-align:left;flex:none;max-width:45%}}\n"
+    "@page{margin:15mm}\n"
     "@media print{:root{--paper:#fff;--ink:#000;--quiet:#444;--line:#bbb;--soft:#f4f4f4}main{max-width:none;padding:0}"
+    "figure svg{max-width:15cm;max-height:22cm}figure{margin:.4em 0 .8em}\n"
     "figure,tr,.verdicts li{break-inside:avoid}h2,h3{break-after:avoid}pre{max-height:none;white-space:pre-wrap}}\n";
