@@ -8,9 +8,10 @@
 
 enum { N_COLORS = 8 };
 
-/* Okabe and Ito's colours, darkened where they would not stand out from white. */
-static const char *const colors[N_COLORS] = {"#0072B2", "#D55E00", "#009E73", "#AA4499",
-                                             "#2A9DC4", "#B58900", "#CC3311", "#7B6FD0"};
+/* Found by search: the least difference of any two, of the grey of the control too, is as large as it can be for usual
+ * eyes and for those without red, green or blue cones; all hold 3:1 against white and near-black. */
+static const char *const colors[N_COLORS] = {"#246d92", "#ff6100", "#9200ff", "#c28661",
+                                             "#189edb", "#ce0018", "#ff00c2", "#9e24ce"};
 static const int points[N_COLORS] = {7, 5, 9, 13, 11, 15, 3, 2};
 
 const char *canvas_ink(const struct canvas *canvas) {

@@ -1,6 +1,7 @@
 /* Reports: text stays text in HTML and in pictures, and a page is whole with and without gnuplot. */
 #include "results/gnuplot.h"
 #include "results/report.h"
+#include "results/report_canvas.h"
 #include "results/report_curves.h"
 #include "results/report_html.h"
 #include "results/report_svg.h"
@@ -355,6 +356,70 @@ static void test_counterexample_beside_the_matrix(void **state) {
   record_free(&record);
 }
 
+static void linear_rgb(const char *color, double out[3]) {
+  unsigned value = (unsigned)strtoul(color + 1, NULL, 16);
+  for (int i = 0; i < 3; i++) {
+    double part = (double)(value >> (16 - 8 * i) & 0xff) / 255;
+    out[i] = part <= 0.04045 ? part / 12.92 : pow((part + 0.055) / 1.055, 2.4);
+  }
+}
+
+static double luminance(const char *color) {
+  double rgb[3];
+  linear_rgb(color, rgb);
+  return 0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2];
+}
+
+/* WCAG 2.2: (lighter + 0.05) / (darker + 0.05). */
+static double contrast(const char *a, const char *b) {
+  double x = luminance(a) + 0.05, y = luminance(b) + 0.05;
+  return x > y ? x / y : y / x;
+}
+
+/* CIE 1976 L*a*b* of a colour as eyes of a kind see it. */
+static void seen_as(const char *color, const double kind[3][3], double lab[3]) {
+  static const double xyz[3][3] = {{0.4124, 0.3576, 0.1805}, {0.2126, 0.7152, 0.0722}, {0.0193, 0.1192, 0.9505}};
+  static const double white[3] = {0.9505, 1, 1.089};
+  double rgb[3], seen[3], f[3];
+  linear_rgb(color, rgb);
+  for (int i = 0; i < 3; i++) {
+    seen[i] = fmin(fmax(kind[i][0] * rgb[0] + kind[i][1] * rgb[1] + kind[i][2] * rgb[2], 0), 1);
+  }
+  for (int i = 0; i < 3; i++) {
+    double part = (xyz[i][0] * seen[0] + xyz[i][1] * seen[1] + xyz[i][2] * seen[2]) / white[i];
+    f[i] = part > 0.008856 ? cbrt(part) : 7.787 * part + 16.0 / 116;
+  }
+  lab[0] = 116 * f[1] - 16;
+  lab[1] = 500 * (f[0] - f[1]);
+  lab[2] = 200 * (f[1] - f[2]);
+}
+
+/* Colours of schemes are told apart with and without cones of each kind. Matrices: Machado, Oliveira, Fernandes 2009, A
+ * Physiologically-based Model for Simulation of Color Vision Deficiency, table 1, severity 1. */
+static void test_colours(void **state) {
+  static const double kinds[4][3][3] = {
+      {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+      {{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216}, {-0.003882, -0.048116, 1.051998}},
+      {{0.367322, 0.860646, -0.227968}, {0.280085, 0.672501, 0.047413}, {-0.011820, 0.042940, 0.968881}},
+      {{1.255528, -0.076749, -0.178779}, {-0.078411, 0.930809, 0.147602}, {0.004733, 0.691367, 0.303900}}};
+  (void)state;
+  for (size_t a = 0; a <= 8; a++) {
+    const char *first = a < 8 ? canvas_color(a) : CANVAS_MUTED;
+    assert_true(contrast(first, "#ffffff") >= 3 && contrast(first, "#15171c") >= 3);
+    for (size_t b = 0; b < a; b++) {
+      for (size_t k = 0; k < 4; k++) {
+        double x[3], y[3];
+        seen_as(first, kinds[k], x);
+        seen_as(canvas_color(b), kinds[k], y);
+        double apart = sqrt(pow(x[0] - y[0], 2) + pow(x[1] - y[1], 2) + pow(x[2] - y[2], 2));
+        if (apart < 15) {
+          fail_msg("%s and %s are %.1f apart for eyes of kind %zu", first, canvas_color(b), apart, k);
+        }
+      }
+    }
+  }
+}
+
 static void test_page_without_gnuplot(void **state) {
   (void)state;
   struct hostile hostile;
@@ -399,6 +464,7 @@ int main(void) {
       cmocka_unit_test(test_curve),
       cmocka_unit_test(test_page_with_hostile_texts),
       cmocka_unit_test(test_counterexample_beside_the_matrix),
+      cmocka_unit_test(test_colours),
       cmocka_unit_test(test_page_without_gnuplot),
       cmocka_unit_test(test_page_of_a_file_without_tables),
   };
