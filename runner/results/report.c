@@ -218,10 +218,20 @@ static void append_tables(struct report *report, const struct results_experiment
   }
 }
 
+static bool has_counterexample(const struct report *report, const struct results_experiment *experiment) {
+  const struct experiment_tables *tables = stored_tables_find(&report->tables, experiment->label);
+  for (size_t i = 0; tables && i < tables->count; i++) {
+    if (is_counterexample(&tables->tables[i])) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /* A figure; beside the matrix of permutations stand the counterexamples. */
 static int append_figure_and_company(struct report *report, const struct picture *picture,
                                      const struct picture_source *source, struct error *err) {
-  bool beside = picture == &picture_permutations;
+  bool beside = picture == &picture_permutations && has_counterexample(report, source->experiment);
   text_append(&report->page, beside ? "<div class=\"beside\">\n<div>\n" : "");
   int failed = append_figure(report, picture, source, err);
   if (!failed && beside) {
