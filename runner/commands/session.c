@@ -164,6 +164,7 @@ struct plan *session_plan(struct session *session, const char *path, const char 
       .n_overrides = n_overrides,
       .schemes = {find_scheme, session->ids, session},
       .experiments = experiment_infos(),
+      .default_seeds = experiment_default_seeds,
   };
   struct diagnostics diagnostics = {0};
   struct plan *plan = plan_load(&request, &diagnostics);

@@ -5,12 +5,47 @@
 enum { LABEL_MAX = 64 };
 
 /* Axes of measures and tensors: variables of these names stand beside the schemes' in a comparison. */
-static const char *const axis_names[] = {
-    "bucket",    "channel", "column",          "condition", "coordinate", "distance", "dtype",   "end",
-    "frequency", "head",    "kernel_distance", "key",       "last",       "layer",    "length",  "mask",
-    "offset",    "pair",    "permutation",     "position",  "position_2", "quantile", "quarter", "query",
-    "row",       "seed",    "shift",           "stage",     "step",       "text",     "time",    "token",
-    "window",    NULL};
+static const char *const axis_names[] = {"bound",
+                                         "bucket",
+                                         "channel",
+                                         "column",
+                                         "condition",
+                                         "coordinate",
+                                         "distance",
+                                         "dtype",
+                                         "end",
+                                         "frequency",
+                                         "head",
+                                         "inside_span",
+                                         "kernel_distance",
+                                         "key",
+                                         "last",
+                                         "last_position",
+                                         "layer",
+                                         "length",
+                                         "mask",
+                                         "offset",
+                                         "pair",
+                                         "permutation",
+                                         "place",
+                                         "position",
+                                         "position_2",
+                                         "quantile",
+                                         "quarter",
+                                         "query",
+                                         "row",
+                                         "seed",
+                                         "shift",
+                                         "span",
+                                         "stage",
+                                         "step",
+                                         "text",
+                                         "time",
+                                         "token",
+                                         "window",
+                                         "window_key",
+                                         "window_query",
+                                         NULL};
 
 static bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');

@@ -8,7 +8,7 @@
 char *plan_job_id(const struct plan *plan, const struct job *job, struct error *err) {
   struct text text = {0};
   text_printf(&text, "%s/%s", plan->experiments[job->experiment].label, plan->schemes[job->scheme].label);
-  if (plan->n_seeds > 1) {
+  if (plan->experiments[job->experiment].n_seeds > 1) {
     text_printf(&text, "/%" PRIu64, job->seed);
   }
   return text_take(&text, err);

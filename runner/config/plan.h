@@ -29,6 +29,7 @@ struct plan_experiment {
   char label[RECORD_NAME];
   const struct experiment_info *info;
   struct section *keys; /* of info->keys */
+  uint64_t n_seeds;     /* jobs are made for seed, seed + 1, ... of the plan */
 };
 
 /* One of `expect:`, [experiment.]measure[axis=value, ...].label[.reduction] relation number, such as
@@ -108,7 +109,7 @@ const char *expect_relation_name(enum expect_relation relation);
 struct plan {
   char *title;
   uint64_t seed;
-  uint64_t n_seeds;      /* jobs are made for seed, seed + 1, ... where the model is random */
+  uint64_t n_seeds;      /* as the config says; 1 where it leaves it to the experiments */
   char *output;          /* path as used by this process, relative to the current folder */
   struct section *model; /* of config_model_table() */
   struct plan_scheme *schemes;
@@ -152,6 +153,8 @@ struct plan_request {
   size_t n_overrides;
   struct scheme_source schemes;
   const struct experiment_info *const *experiments; /* ended by NULL */
+  /* Seeds that an experiment asks for where the model is random and the config does not say; NULL: 1 for all. */
+  uint64_t (*default_seeds)(const char *experiment);
 };
 
 /* Read, check and plan. NULL where anything is wrong; then *diagnostics has at least one entry. The plan is the

@@ -108,7 +108,8 @@ static void read_root(struct loader *loader) {
     return;
   }
   plan->seed = (uint64_t)section_get(section, "seed")->integer;
-  plan->n_seeds = (uint64_t)section_get(section, "seeds")->integer;
+  const struct key_value *seeds = section_get(section, "seeds");
+  plan->n_seeds = seeds->is_auto ? 1 : (uint64_t)seeds->integer;
   for (size_t i = 0; i < table->count; i++) {
     if (!strcmp(table->keys[i].key, "title")) {
       plan->title = take_text(loader, section, i, "");
@@ -131,6 +132,19 @@ static void check_model(struct loader *loader) {
     reader_report(&loader->reader, ERROR_CONFIG_CONFLICT, node_get(loader->root, "seeds"), "seeds",
                   "several seeds make sense where the model is random (model.random, model.embeddings); this one is "
                   "given");
+  }
+}
+
+/* How many seeds each experiment has jobs for: what the config says, or else what the experiment asks for. */
+static void count_seeds(struct loader *loader) {
+  struct plan *plan = loader->plan;
+  bool asked = loader->section && section_get(loader->section, "seeds")->is_auto && loader->request->default_seeds &&
+               plan->model && model_is_random(plan->model);
+  for (size_t i = 0; i < plan->n_experiments; i++) {
+    struct plan_experiment *experiment = &plan->experiments[i];
+    experiment->n_seeds = !experiment->info || experiment->info->trains ? 1
+                          : asked ? loader->request->default_seeds(experiment->info->id)
+                                  : plan->n_seeds;
   }
 }
 
@@ -170,8 +184,11 @@ static void make_jobs(struct loader *loader) {
   struct plan *plan = loader->plan;
   struct error err;
   size_t most;
-  if (__builtin_mul_overflow(plan->n_experiments, plan->n_schemes, &most) ||
-      __builtin_mul_overflow(most, (size_t)plan->n_seeds, &most) || most > MAX_JOBS) {
+  uint64_t seeds = 0;
+  for (size_t e = 0; e < plan->n_experiments; e++) {
+    seeds += plan->experiments[e].n_seeds;
+  }
+  if (__builtin_mul_overflow((size_t)seeds, plan->n_schemes, &most) || most > MAX_JOBS) {
     reader_report_at(&loader->reader, ERROR_CONFIG_LIMIT, loader->root->source, 0, 0,
                      "experiments x schemes x seeds, %zu x %zu x %llu, are more than %d jobs", plan->n_experiments,
                      plan->n_schemes, (unsigned long long)plan->n_seeds, MAX_JOBS);
@@ -187,8 +204,7 @@ static void make_jobs(struct loader *loader) {
       if (plan->schemes[s].implied && !plan->experiments[e].info->wants_control) {
         continue;
       }
-      uint64_t n_seeds = plan->experiments[e].info->trains ? 1 : plan->n_seeds;
-      for (uint64_t seed = 0; seed < n_seeds; seed++) {
+      for (uint64_t seed = 0; seed < plan->experiments[e].n_seeds; seed++) {
         plan->jobs[plan->n_jobs++] = (struct job){.experiment = e, .scheme = s, .seed = plan->seed + seed};
       }
     }
@@ -225,6 +241,7 @@ static void fill_plan(struct loader *loader) {
   }
   if (experiments) {
     experiments_read(reader, loader->request, &loader->experiments, experiments, loader->plan);
+    count_seeds(loader);
   }
   need_model(loader);
   if (schemes && experiments && loader->plan->schemes) {

@@ -255,11 +255,27 @@ static void print_experiment(struct printer *printer, const struct plan_experime
   print_label(printer, experiment->label);
 }
 
+/* Whether an experiment has other seeds than the config's number would give. */
+static bool seeds_differ(const struct plan *plan) {
+  for (size_t i = 0; i < plan->n_experiments; i++) {
+    const struct plan_experiment *experiment = &plan->experiments[i];
+    if (experiment->info && !experiment->info->trains && experiment->n_seeds != plan->n_seeds) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static void print_plan(struct printer *printer, const struct plan *plan, bool with_output) {
   struct text *text = &printer->text;
   text_append(text, "title: ");
   yaml_write_text(text, plan->title);
-  text_printf(text, "\nseed: %" PRIu64 "\nseeds: %" PRIu64 "\n", plan->seed, plan->n_seeds);
+  text_printf(text, "\nseed: %" PRIu64 "\n", plan->seed);
+  if (seeds_differ(plan)) {
+    text_append(text, "seeds: auto\n");
+  } else {
+    text_printf(text, "seeds: %" PRIu64 "\n", plan->n_seeds);
+  }
   if (with_output) {
     text_append(text, "output: ");
     yaml_write_text(text, plan->output);

@@ -8,6 +8,7 @@
 
 struct bias_context {
   const struct instance *scheme;
+  bool weakened;
   const struct encoded *encoded;
   size_t first_query;
   unsigned layer;
@@ -37,7 +38,18 @@ static int add_bias(void *opaque, size_t head, size_t row, size_t nq, size_t col
       .s = s,
       .s_stride = s_stride,
   };
-  return instance_bias(context->scheme, &tile, err);
+  if (!context->weakened) {
+    return instance_bias(context->scheme, &tile, err);
+  }
+  float *bias = memory_new(nq, nk * sizeof *bias, "bias", err);
+  tile.s = bias;
+  tile.s_stride = nk;
+  int status = bias ? instance_bias(context->scheme, &tile, err) : (int)err->code;
+  for (size_t i = 0; !status && i < nq * nk; i++) {
+    s[i / nk * s_stride + i % nk] += (float)(WEAKENED_TO * (double)bias[i]);
+  }
+  free(bias);
+  return status;
 }
 
 /* Whether the bias of all pairs follows from one row of distances: a relative scheme on evenly spaced whole positions.
@@ -104,7 +116,8 @@ int attend_layer(const struct experiment_context *context, const struct instance
                  struct error *err) {
   const struct model *model = context->model;
   size_t nq = encoded->n - first_query;
-  struct bias_context bias = {scheme, encoded, first_query, (unsigned)layer, encoded->n_heads / encoded->n_kv_heads};
+  struct bias_context bias = {scheme,      context->weakened, encoded,
+                              first_query, (unsigned)layer,   encoded->n_heads / encoded->n_kv_heads};
   struct attention_input input = {
       .n_heads = encoded->n_heads,
       .n_kv_heads = encoded->n_kv_heads,
@@ -151,6 +164,7 @@ float *attention_weights(const struct experiment_context *context, const struct 
   struct encoded encoded;
   struct sequence keys_alone = *sequence;
   keys_alone.without_values = true;
+  keys_alone.queries_from = first_query;
   if (encode_sequence(context, scheme, &keys_alone, &encoded, err)) {
     return NULL;
   }

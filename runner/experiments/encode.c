@@ -105,31 +105,47 @@ static int check_fence(const struct instance *scheme, const char *name, const fl
                          instance_scheme(scheme)->info.id, name);
 }
 
-/* q and k at their positions; e->q and e->k are made here, of the scheme's width. */
+/* turned [count] becomes a tenth of the way from `plain` to it. */
+static void weaken_rows(const float *plain, float *turned, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    turned[i] = (float)((double)plain[i] + WEAKENED_TO * ((double)turned[i] - (double)plain[i]));
+  }
+}
+
+/* q (rows from `queries_from` on) and k at their positions; e->q and e->k are made here, of the scheme's width. */
 static int rotate(const struct experiment_context *context, const struct instance *scheme, size_t of_layer,
-                  struct encoded *e, const float *q, const float *k, struct error *err) {
-  (void)context;
+                  size_t queries_from, struct encoded *e, const float *q, const float *k, struct error *err) {
   unsigned layer = (unsigned)of_layer;
   size_t q_rows = e->n_heads * e->n, k_rows = e->n_kv_heads * e->n;
+  if (context->weakened && e->width != context->model->head_dim) {
+    return error_set(err, ERROR_UNDEFINED, "a scheme that widens rows cannot be weakened");
+  }
   e->q = memory_new_fenced(q_rows, e->width * sizeof *e->q, "queries", err);
   e->k = e->q ? memory_new_fenced(k_rows, e->width * sizeof *e->k, "keys", err) : NULL;
   if (!e->k) {
     return err->code;
   }
-  int status = instance_rotate(scheme, PE_ROLE_QUERY, layer, 0, (unsigned)e->n_heads, e->n, e->mapped, e->padding,
-                               e->seq_len, q, e->q, err);
+  int status = instance_rotate_rows(scheme, PE_ROLE_QUERY, layer, 0, (unsigned)e->n_heads, e->n, queries_from,
+                                    e->n - queries_from, e->mapped, e->padding, e->seq_len, q, e->q, err);
   status = status ? status : check_fence(scheme, "qk_apply", e->q, q_rows, e->width, err);
   status = status ? status
                   : instance_rotate(scheme, PE_ROLE_KEY, layer, 0, (unsigned)e->n_kv_heads, e->n, e->mapped, e->padding,
                                     e->seq_len, k, e->k, err);
-  return status ? status : check_fence(scheme, "qk_apply", e->k, k_rows, e->width, err);
+  status = status ? status : check_fence(scheme, "qk_apply", e->k, k_rows, e->width, err);
+  if (!status && context->weakened) {
+    weaken_rows(q, e->q, q_rows * e->width);
+    weaken_rows(k, e->k, k_rows * e->width);
+  }
+  return status;
 }
 
-/* What the scheme adds to the rows of x, at the scale of the weights. */
-static int add_positions(const struct model *model, const struct instance *scheme, struct encoded *e,
+/* What the scheme adds to the rows of x, at the scale of the weights; a tenth of it in a weakened context. */
+static int add_positions(const struct experiment_context *context, const struct instance *scheme, struct encoded *e,
                          struct error *err) {
+  const struct model *model = context->model;
   size_t d = model->d_model;
-  if (model->pe_scale == 1 || !(instance_sites(scheme) & PE_SITE_EMBED)) {
+  double scale = (context->weakened ? WEAKENED_TO : 1) * model->pe_scale;
+  if (scale == 1 || !(instance_sites(scheme) & PE_SITE_EMBED)) {
     int embedded = instance_embed(scheme, e->n, e->mapped, e->padding, e->seq_len, e->x, d, err);
     return embedded ? embedded : check_fence(scheme, "embed_add", e->x, e->n, d, err);
   }
@@ -137,7 +153,7 @@ static int add_positions(const struct model *model, const struct instance *schem
   int status = added ? instance_embed(scheme, e->n, e->mapped, e->padding, e->seq_len, added, d, err) : (int)err->code;
   status = status ? status : check_fence(scheme, "embed_add", added, e->n, d, err);
   for (size_t i = 0; !status && i < e->n * d; i++) {
-    e->x[i] += (float)model->pe_scale * added[i];
+    e->x[i] += (float)scale * added[i];
   }
   free(added);
   return status;
@@ -157,7 +173,7 @@ static int go_through(const struct experiment_context *context, const struct ins
   float *rows = k ? memory_new_3d(e->n_heads, e->n, model->value_dim, sizeof *rows, "context", err) : NULL;
   struct attention_output output = {.context = rows};
   int status = rows ? model_project_layer(model, layer, e->x, e->n, q, k, below.v, context->pool, err) : ERROR_MEMORY;
-  status = status ? status : rotate(context, scheme, layer, &below, q, k, err);
+  status = status ? status : rotate(context, scheme, layer, 0, &below, q, k, err);
   status = status
                ? status
                : attend_layer(context, scheme, layer, &below, 0, !strcmp(model->trained.mask, "causal"), &output, err);
@@ -168,6 +184,21 @@ static int go_through(const struct experiment_context *context, const struct ins
   free(q);
   free(k);
   free(rows);
+  return status;
+}
+
+/* Rows first .. n - 1 of q [heads][n][head_dim]; the others are left alone. A row depends on its own input alone. */
+static int project_last_queries(const struct experiment_context *context, size_t first, const struct encoded *e,
+                                float *q, struct error *err) {
+  const struct model *model = context->model;
+  size_t rows = e->n - first, width = model->head_dim;
+  float *last = memory_new_3d(e->n_heads, rows, width, sizeof *last, "queries", err);
+  int status = last ? model_project(model, e->x + first * model->d_model, rows, last, NULL, NULL, context->pool, err)
+                    : (int)err->code;
+  for (size_t head = 0; !status && head < e->n_heads; head++) {
+    memcpy(q + (head * e->n + first) * width, last + head * rows * width, rows * width * sizeof *q);
+  }
+  free(last);
   return status;
 }
 
@@ -193,11 +224,15 @@ static int project(const struct experiment_context *context, const struct instan
     return err->code;
   }
   int status = model_content(model, sequence->text, index, e->n, e->x, err);
-  status = status ? status : add_positions(model, scheme, e, err);
+  status = status ? status : add_positions(context, scheme, e, err);
   for (size_t layer = 0; !status && layer < model->layer; layer++) {
     status = go_through(context, scheme, layer, e, err);
   }
-  return status ? status : model_project(model, e->x, e->n, q, k, e->v, context->pool, err);
+  if (status || sequence->queries_from == 0) {
+    return status ? status : model_project(model, e->x, e->n, q, k, e->v, context->pool, err);
+  }
+  status = project_last_queries(context, sequence->queries_from, e, q, err);
+  return status ? status : model_project(model, e->x, e->n, NULL, k, e->v, context->pool, err);
 }
 
 static int encode_rows(const struct experiment_context *context, const struct instance *scheme,
@@ -225,7 +260,7 @@ static int encode_rows(const struct experiment_context *context, const struct in
     status = project(context, scheme, sequence, index, e, q, k, err);
   }
   if (!status) {
-    status = rotate(context, scheme, model->layer, e, q, k, err);
+    status = rotate(context, scheme, model->layer, sequence->queries_from, e, q, k, err);
   }
   free(positions);
   free(q);

@@ -15,6 +15,7 @@ struct sequence {
   const double *positions; /* [n]; NULL: offset, offset + 1, ... counted over unpadded tokens */
   double offset;
   bool without_values; /* v is not needed */
+  size_t queries_from; /* rows of q before it are not needed, and left zero */
 };
 
 /* Projections without positions, kept for schemes that do not touch the input: [texts], each made when first asked for.
@@ -43,8 +44,11 @@ struct encoded {
   float *v; /* [n_kv_heads][n][value_width], NULL where the model has none */
 };
 
+/* What a weakened context leaves of the scheme: x + 0.1 PE, q + 0.1 (R q - q), s + 0.1 b. */
+#define WEAKENED_TO 0.1
+
 /* Encode a sequence with `scheme` (context->scheme or one of its companions). ERROR_UNDEFINED where the scheme is not
- * defined at a position; on any error *out is empty. */
+ * defined at a position, or widens rows so that there is nothing to weaken; on any error *out is empty. */
 int encode_sequence(const struct experiment_context *context, const struct instance *scheme,
                     const struct sequence *sequence, struct encoded *out, struct error *err);
 

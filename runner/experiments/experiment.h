@@ -37,10 +37,12 @@ struct experiment_context {
   const struct model *model;
   const struct instance *scheme;                /* under test */
   const struct instance *none;                  /* the control */
+  const struct instance *shuffled;              /* the scheme with positions in random order; NULL: not made */
   const struct instance *trained;               /* what the weights were trained with; NULL: not known */
   struct pool *pool;                            /* may be NULL */
   const struct projections *projections;        /* kept ones of encode.h; may be NULL */
   bool reference;                               /* float64 attention */
+  bool weakened;                                /* a control: a tenth of what the scheme adds is added */
   void (*progress)(void *context, double done); /* 0 .. 1 of the job; may be NULL */
   void *progress_context;
 };
@@ -55,6 +57,8 @@ struct conclusion {
 
 struct experiment {
   struct experiment_info info;
+  unsigned default_seeds; /* asked for where the model is random and the config does not say; 0: one */
+  bool wants_shuffled;    /* as a control each scheme is also made with its positions in random order */
   /* Fill `record`, whose names, seed and common attributes are set. 0; or an error code, and the record counts as
    * failed (ERROR_UNDEFINED: as undefined). */
   int (*run)(const struct experiment_context *context, struct record *record, struct error *err);
@@ -68,6 +72,9 @@ struct experiment {
 const struct experiment *const *experiment_list(void);
 const struct experiment_info *const *experiment_infos(void);
 const struct experiment *experiment_find(const char *id);
+
+/* Seeds that the experiment asks for where the model is random: 1 or more; for plan_request. */
+uint64_t experiment_default_seeds(const char *id);
 
 /* "control", "the model", "the model, positions mapped", "swapped in", "untrained". */
 const char *scheme_role_name(enum scheme_role role);

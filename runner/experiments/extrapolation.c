@@ -7,6 +7,7 @@
 #include "experiments/experiments.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,7 @@ static const struct key_spec keys[] = {
      .list_min = 1,
      .list_max = 1000},
     {.key = "window",
-     .doc = "tokens per window W; windows are cut without overlap from the start of the tokens",
+     .doc = "tokens per window W; windows are cut without overlap, 48 at most, evenly spread over the tokens",
      .type = KEY_INT,
      .min = 2,
      .max = 4096,
@@ -42,6 +43,14 @@ static const struct key_spec keys[] = {
      .fallback = "auto",
      .list_min = 1,
      .list_max = 1000},
+    {.key = "spans",
+     .doc =
+         "stretches of tokens cut from the texts at each length, at least, and twice as many of L tokens; 1: each text "
+         "from its start, no verdict",
+     .type = KEY_INT,
+     .min = 1,
+     .max = 4096,
+     .fallback = "20"},
     {.key = "queries",
      .doc = "number of last queries that are looked at",
      .type = KEY_INT,
@@ -95,7 +104,8 @@ static int resolve(const struct experiment_context *context, struct extrapolatio
   double known = context->model->trained.max_length;
   *e = (struct extrapolation){.context = context,
                               .window = (size_t)section_get(section, "window")->integer,
-                              .queries = (size_t)section_get(section, "queries")->integer};
+                              .queries = (size_t)section_get(section, "queries")->integer,
+                              .spans = (size_t)section_get(section, "spans")->integer};
   if (train_length->is_auto && known <= 0) {
     return error_set(err, ERROR_JOB_SETUP, "the model does not say its training length: set train_length");
   }
@@ -115,15 +125,23 @@ static int resolve(const struct experiment_context *context, struct extrapolatio
   return e->offsets ? 0 : (int)err->code;
 }
 
+/* What an interval is taken over: independent draws of a random model, or texts. */
+static bool is_random(const struct model *model) {
+  return model->kind == MODEL_RANDOM || model->kind == MODEL_EMBEDDINGS;
+}
+
 static int set_attributes(const struct extrapolation *e, struct record *record, struct error *err) {
   struct attributes *attributes = &record->attributes;
   int status = attributes_set_int(attributes, "train_length", (int64_t)e->train_length, err);
   status = status ? status : attributes_set_int(attributes, "window", (int64_t)e->window, err);
   status = status ? status : attributes_set_int(attributes, "queries", (int64_t)e->queries, err);
+  status = status ? status : attributes_set_int(attributes, "spans", (int64_t)e->spans, err);
+  status =
+      status ? status : attributes_set_text(attributes, "unit", is_random(e->context->model) ? "seed" : "text", err);
   return status ? status : attributes_set_text(attributes, "mask", mask_names[e->causal], err);
 }
 
-/* Both parts, with the projections that positions do not reach made once. */
+/* All parts, with the projections that positions do not reach made once. */
 static int measure_all(const struct extrapolation *e, struct record *record, struct error *err) {
   struct projections projections;
   struct experiment_context keeping = *e->context;
@@ -134,8 +152,13 @@ static int measure_all(const struct extrapolation *e, struct record *record, str
   }
   keeping.projections = &projections;
   with.context = &keeping;
+  snprintf(record->signal, sizeof record->signal, "truncation_jsd");
   status = extrapolation_lengths(&with, record, err);
+  status = status ? status : extrapolation_rows(&with, record, err);
   status = status ? status : extrapolation_windows(&with, record, err);
+  status = status ? status : extrapolation_moved(&with, record, err);
+  status = status ? status : extrapolation_frequencies(&with, record, err);
+  status = status ? status : extrapolation_controls(&with, record, err);
   projections_free(&projections);
   return status;
 }
@@ -163,6 +186,8 @@ static int run(const struct experiment_context *context, struct record *record, 
 
 const struct experiment experiment_extrapolation = {
     .info = {"extrapolation", "What happens past the training length?", &table, true, false},
+    .default_seeds = 5,
+    .wants_shuffled = true,
     .run = run,
     .conclude = extrapolation_conclude,
 };

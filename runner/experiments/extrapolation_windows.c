@@ -15,10 +15,18 @@ struct window {
   float *trained; /* the model as trained at 0 .. W - 1; NULL: not known */
 };
 
-/* Windows that fit into the texts; an endless model gives EXTRAPOLATION_MIN_WINDOWS. */
+/* Windows that fit into a text without overlap; an endless model gives EXTRAPOLATION_MIN_WINDOWS. */
 static size_t windows_in(const struct extrapolation *e, size_t text) {
   const struct model *model = e->context->model;
   return model->endless ? EXTRAPOLATION_MIN_WINDOWS : model->texts[text].count / e->window;
+}
+
+/* Those of them that are taken: EXTRAPOLATION_MAX_WINDOWS of all texts at most, evenly spread. */
+static size_t windows_taken(const struct extrapolation *e, size_t text) {
+  size_t n_texts = e->context->model->n_texts;
+  size_t there = windows_in(e, text);
+  size_t most = (EXTRAPOLATION_MAX_WINDOWS + n_texts - 1) / n_texts;
+  return there < most ? there : most;
 }
 
 static float *window_weights(const struct extrapolation *e, const struct instance *scheme, const struct window *window,
@@ -111,10 +119,8 @@ static int measure_windows(const struct extrapolation *e, struct by_window *all,
     size_t left = all->n_windows - all->first;
     size_t count = left < BATCH ? left : BATCH;
     status = pool_run(e->context->pool, count, measure_window, all, err);
-    if (e->context->progress) {
-      double done = (double)(all->first + count) / (double)all->n_windows;
-      e->context->progress(e->context->progress_context, 0.5 + 0.5 * done);
-    }
+    double done = (double)(all->first + count) / (double)all->n_windows;
+    extrapolation_progress(e, 0.6 + 0.2 * fmin(done, 1));
   }
   return status;
 }
@@ -131,9 +137,9 @@ static void mean_over_rows(const double *values, size_t count, size_t inner, dou
 }
 
 static double *add_measure(struct record *record, const char *name, const struct axis_spec *axes, unsigned rank,
-                           const char *long_name, struct error *err) {
+                           const char *long_name, const char *units, struct error *err) {
   struct tensor_spec spec = {
-      .name = name, .element = ELEMENT_F64, .rank = rank, .long_name = long_name, .units = "nat"};
+      .name = name, .element = ELEMENT_F64, .rank = rank, .long_name = long_name, .units = units};
   for (unsigned i = 0; i < rank; i++) {
     spec.axis[i] = axes[i];
   }
@@ -141,48 +147,47 @@ static double *add_measure(struct record *record, const char *name, const struct
   return tensor ? tensor->data : NULL;
 }
 
-int extrapolation_windows(const struct extrapolation *e, struct record *record, struct error *err) {
+/* `last` [n_offsets]: the last position that a window contains. */
+static int measure_at(const struct extrapolation *e, size_t n_windows, const double *last, struct record *record,
+                      struct error *err) {
   const struct model *model = e->context->model;
   size_t heads = model->n_heads;
-  size_t n_windows = 0;
-  for (size_t text = 0; text < model->n_texts; text++) {
-    n_windows += windows_in(e, text);
-  }
-  if (n_windows == 0) {
-    return 0; /* the tokens are shorter than one window: no such measure */
-  }
-  struct axis_spec offset = {.name = "offset",
-                             .length = e->n_offsets,
-                             .values = e->offsets,
-                             .real = true,
-                             .long_name = "position of the window's first token",
-                             .units = "tokens"};
+  struct axis_spec position = {.name = "last_position",
+                               .length = e->n_offsets,
+                               .values = last,
+                               .real = true,
+                               .long_name = "last position in the window",
+                               .units = "tokens"};
   struct axis_spec window = {.name = "window", .length = n_windows};
-  struct axis_spec by_window[] = {offset, window, axis_head(model)};
-  struct axis_spec by_offset[] = {offset, axis_head(model)};
+  struct axis_spec by_window[] = {position, window, axis_head(model)};
+  struct axis_spec by_offset[] = {position, axis_head(model)};
   struct axis_spec signals[] = {window, axis_head(model)};
   double *moved_mean = add_measure(record, "window_jsd", by_offset, 2,
-                                   "JSD of a window's attention against the same at positions 0 ...", err);
+                                   "JSD of a window's attention against the same at positions 0 ...", "nat", err);
   double *moved =
-      moved_mean ? add_measure(record, "window_jsd_by_window", by_window, 3, "the same, by window", err) : NULL;
+      moved_mean ? add_measure(record, "window_jsd_by_window", by_window, 3, "the same, by window", "nat", err) : NULL;
   double *signal_mean = moved ? add_measure(record, "position_signal", by_offset + 1, 1,
-                                            "JSD between attention with and without positions", err)
+                                            "JSD between attention with and without positions", "nat", err)
                               : NULL;
-  double *signal =
-      signal_mean ? add_measure(record, "position_signal_by_window", signals, 2, "the same, by window", err) : NULL;
+  double *signal = signal_mean
+                       ? add_measure(record, "position_signal_by_window", signals, 2, "the same, by window", "nat", err)
+                       : NULL;
   double *swapped_mean = signal ? add_measure(record, "swapped_in", by_offset + 1, 1,
-                                              "JSD to the model as trained, both at positions 0 ...", err)
+                                              "JSD to the model as trained, both at positions 0 ...", "nat", err)
                                 : NULL;
   double *swapped =
-      swapped_mean ? add_measure(record, "swapped_in_by_window", signals, 2, "the same, by window", err) : NULL;
-  struct tensor *text_of = swapped ? record_add(record,
-                                                &(struct tensor_spec){.name = "window_text",
-                                                                      .element = ELEMENT_I32,
-                                                                      .rank = 1,
-                                                                      .axis = {window},
-                                                                      .long_name = "text the window is cut from"},
-                                                err)
-                                   : NULL;
+      swapped_mean ? add_measure(record, "swapped_in_by_window", signals, 2, "the same, by window", "nat", err) : NULL;
+  double *offset =
+      swapped ? add_measure(record, "offset", by_offset, 1, "position of the window's first token", "tokens", err)
+              : NULL;
+  struct tensor *text_of = offset ? record_add(record,
+                                               &(struct tensor_spec){.name = "window_text",
+                                                                     .element = ELEMENT_I32,
+                                                                     .rank = 1,
+                                                                     .axis = {window},
+                                                                     .long_name = "text the window is cut from"},
+                                               err)
+                                  : NULL;
   if (!text_of) {
     return err->code;
   }
@@ -194,8 +199,9 @@ int extrapolation_windows(const struct extrapolation *e, struct record *record, 
   int32_t *window_text = text_of->data;
   size_t w = 0;
   for (size_t text = 0; text < model->n_texts; text++) {
-    for (size_t i = 0; i < windows_in(e, text); i++, w++) {
-      all.windows[w] = (struct window){.text = text, .first = i * e->window};
+    size_t taken = windows_taken(e, text);
+    for (size_t i = 0; i < taken; i++, w++) {
+      all.windows[w] = (struct window){.text = text, .first = i * windows_in(e, text) / taken * e->window};
       window_text[w] = (int32_t)text;
     }
   }
@@ -205,9 +211,30 @@ int extrapolation_windows(const struct extrapolation *e, struct record *record, 
     return status;
   }
   for (size_t o = 0; o < e->n_offsets; o++) {
+    offset[o] = e->offsets[o];
     mean_over_rows(moved + o * n_windows * heads, n_windows, heads, moved_mean + o * heads);
   }
   mean_over_rows(signal, n_windows, heads, signal_mean);
   mean_over_rows(swapped, n_windows, heads, swapped_mean);
   return 0;
+}
+
+int extrapolation_windows(const struct extrapolation *e, struct record *record, struct error *err) {
+  size_t n_windows = 0;
+  for (size_t text = 0; text < e->context->model->n_texts; text++) {
+    n_windows += windows_taken(e, text);
+  }
+  if (n_windows == 0) {
+    return 0; /* the tokens are shorter than one window: no such measure */
+  }
+  double *last = memory_new(e->n_offsets, sizeof *last, "last positions", err);
+  if (!last) {
+    return err->code;
+  }
+  for (size_t o = 0; o < e->n_offsets; o++) {
+    last[o] = e->offsets[o] + (double)e->window - 1;
+  }
+  int status = measure_at(e, n_windows, last, record, err);
+  free(last);
+  return status;
 }

@@ -40,6 +40,11 @@ const struct experiment *experiment_find(const char *id) {
   return NULL;
 }
 
+uint64_t experiment_default_seeds(const char *id) {
+  const struct experiment *experiment = experiment_find(id);
+  return experiment && experiment->default_seeds ? experiment->default_seeds : 1;
+}
+
 const char *scheme_role_name(enum scheme_role role) {
   return role_names[role];
 }

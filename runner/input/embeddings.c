@@ -53,6 +53,10 @@ static int embeddings_project(const struct model *model, size_t layer, const flo
   return layer_project(&((const struct embeddings *)model->source)->layer, x, n, q, k, v, pool, err);
 }
 
+static const struct layer *embeddings_layer(const struct model *model) {
+  return &((const struct embeddings *)model->source)->layer;
+}
+
 static void embeddings_close(struct model_source *source) {
   struct embeddings *embeddings = (struct embeddings *)source;
   vocabulary_destroy(&embeddings->vocabulary);
@@ -158,6 +162,7 @@ int model_open_embeddings(struct model *model, const struct section *section, ui
   embeddings->base.operations = (struct source_operations){.piece = embeddings_piece,
                                                            .content = embeddings_content,
                                                            .project = embeddings_project,
+                                                           .layer = embeddings_layer,
                                                            .close = embeddings_close};
   embeddings->scale = (float)section_get(own, "scale")->real;
   struct word_vectors read = {0};

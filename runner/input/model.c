@@ -153,7 +153,7 @@ int model_given_qk(const struct model *model, size_t text, const size_t *index, 
   if (!wrapped) {
     return err->code;
   }
-  int status = model->source->operations.given_qk(model, wrapped, n, q, k, v, err);
+  int status = model->source->operations.given_qk(model, text, wrapped, n, q, k, v, err);
   free(wrapped);
   return status;
 }

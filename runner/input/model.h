@@ -54,6 +54,14 @@ struct model {
 struct model *model_open(const struct section *section, uint64_t seed, struct error *err);
 void model_close(struct model *model);
 
+/* A control: the same content, shapes and score scale, the query and key projections (weights and biases) redrawn as
+ * Gaussian numbers with the mean and standard deviation that the model's own have in each head; given q and k are
+ * redrawn with those of each head's channel. Layers below are its own. It has no values of its own. It uses `model`,
+ * which must outlive it; to be released with model_random_twin_close. NULL with err->code 0 where the model has no
+ * projections of its own (matrix), else with ERROR_MEMORY. */
+struct model *model_random_twin(const struct model *model, uint64_t seed, struct error *err);
+void model_random_twin_close(struct model *twin);
+
 /* The piece of vocabulary behind an id, "" where there is none; lives as long as the model. */
 const char *model_piece(const struct model *model, int32_t id);
 

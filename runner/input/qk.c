@@ -13,6 +13,7 @@ struct given {
   struct model_source base;
   float *q, *k, *v; /* [heads][tokens][width] of the layer; v may be NULL */
   size_t tokens;
+  size_t *first; /* [texts] where each begins */
 };
 
 /* One of q, k and v: the layer's part, and the whole tensor's shape. */
@@ -23,27 +24,27 @@ struct part {
   float *data;
 };
 
-static void gather(const float *in, size_t heads, size_t tokens, size_t width, const size_t *index, size_t n,
-                   float *out) {
+static void gather(const float *in, size_t heads, size_t tokens, size_t width, size_t first, const size_t *index,
+                   size_t n, float *out) {
   for (size_t head = 0; head < heads; head++) {
     for (size_t i = 0; i < n; i++) {
-      memcpy(out + (head * n + i) * width, in + (head * tokens + index[i]) * width, width * sizeof *out);
+      memcpy(out + (head * n + i) * width, in + (head * tokens + first + index[i]) * width, width * sizeof *out);
     }
   }
 }
 
-static int given_qk(const struct model *model, const size_t *index, size_t n, float *q, float *k, float *v,
+static int given_qk(const struct model *model, size_t text, const size_t *index, size_t n, float *q, float *k, float *v,
                     struct error *err) {
   (void)err;
   const struct given *given = (const struct given *)model->source;
   if (q) {
-    gather(given->q, model->n_heads, given->tokens, model->head_dim, index, n, q);
+    gather(given->q, model->n_heads, given->tokens, model->head_dim, given->first[text], index, n, q);
   }
   if (k) {
-    gather(given->k, model->n_kv_heads, given->tokens, model->head_dim, index, n, k);
+    gather(given->k, model->n_kv_heads, given->tokens, model->head_dim, given->first[text], index, n, k);
   }
   if (v && given->v) {
-    gather(given->v, model->n_kv_heads, given->tokens, model->value_dim, index, n, v);
+    gather(given->v, model->n_kv_heads, given->tokens, model->value_dim, given->first[text], index, n, v);
   }
   return 0;
 }
@@ -53,6 +54,7 @@ static void given_close(struct model_source *source) {
   free(given->q);
   free(given->k);
   free(given->v);
+  free(given->first);
   free(given);
 }
 
@@ -122,6 +124,31 @@ static void take_numbers(struct model *model, const struct section *own, const s
   model->scale_is_trained = true;
 }
 
+/* The texts that stand one behind the other in the tensors. */
+static int add_texts(struct model *model, const struct key_value *texts, size_t tokens, struct error *err) {
+  struct given *given = (struct given *)model->source;
+  size_t count = texts->is_auto ? 1 : texts->count;
+  size_t sum = 0;
+  given->first = memory_new(count, sizeof *given->first, "texts", err);
+  model->texts = given->first ? memory_new(count, sizeof *model->texts, "texts", err) : NULL;
+  if (!model->texts) {
+    return err->code;
+  }
+  model->n_texts = count;
+  for (size_t i = 0; i < count; i++) {
+    size_t own = texts->is_auto ? tokens : (size_t)texts->list[i];
+    model->texts[i] = (struct text_tokens){.name = memory_copy_text("q and k", err), .count = own};
+    if (!model->texts[i].name) {
+      return err->code;
+    }
+    given->first[i] = sum;
+    sum += own;
+  }
+  return sum == tokens
+             ? 0
+             : error_set(err, ERROR_JOB_SETUP, "model.qk.texts: %zu tokens in all, but q and k have %zu", sum, tokens);
+}
+
 int model_open_qk(struct model *model, const struct section *section, struct error *err) {
   struct given *given = memory_new(1, sizeof *given, "model", err);
   if (!given) {
@@ -145,7 +172,7 @@ int model_open_qk(struct model *model, const struct section *section, struct err
   given->tokens = q.tokens;
   if (!status) {
     take_numbers(model, own, &q, &k, &v);
-    status = model_add_text(model, "q and k", q.tokens, err);
+    status = add_texts(model, section_get(own, "texts"), q.tokens, err);
   }
   free(q.from);
   free(k.from);

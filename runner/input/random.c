@@ -32,6 +32,10 @@ static int random_project(const struct model *model, size_t layer, const float *
   return layer_project(&((const struct random_model *)model->source)->layer, x, n, q, k, v, pool, err);
 }
 
+static const struct layer *random_layer(const struct model *model) {
+  return &((const struct random_model *)model->source)->layer;
+}
+
 static void random_close(struct model_source *source) {
   layer_destroy(&((struct random_model *)source)->layer);
   free(source);
@@ -51,8 +55,8 @@ int model_open_random(struct model *model, const struct section *section, uint64
   shape.n_kv_heads = kv_heads->given ? (size_t)kv_heads->integer : shape.n_heads;
   model->kind = MODEL_RANDOM;
   model->source = &random->base;
-  random->base.operations =
-      (struct source_operations){.content = random_content, .project = random_project, .close = random_close};
+  random->base.operations = (struct source_operations){
+      .content = random_content, .project = random_project, .layer = random_layer, .close = random_close};
   random->content = rng_stream(seed, "model.x");
   if (shape.n_heads % shape.n_kv_heads) {
     return error_set(err, ERROR_JOB_SETUP, "model.random: kv_heads %zu does not divide heads %zu", shape.n_kv_heads,

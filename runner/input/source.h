@@ -5,6 +5,8 @@
 
 #include "input/model.h"
 
+struct layer;
+
 struct source_operations {
   /* As the functions of model.h; NULL where the kind has no such thing. `index` is wrapped around already. */
   const char *(*piece)(const struct model *model, int32_t id);
@@ -13,10 +15,11 @@ struct source_operations {
   int (*project)(const struct model *model, size_t layer, const float *x, size_t n, float *q, float *k, float *v,
                  struct pool *pool, struct error *err);
   int (*pass)(const struct model *model, size_t layer, const float *context, size_t n, float *x, struct error *err);
-  int (*given_qk)(const struct model *model, const size_t *index, size_t n, float *q, float *k, float *v,
+  int (*given_qk)(const struct model *model, size_t text, const size_t *index, size_t n, float *q, float *k, float *v,
                   struct error *err);
   int (*output)(const struct model *model, const float *context, size_t n, float *out, struct error *err);
   size_t output_width;
+  const struct layer *(*layer)(const struct model *model); /* the projections; NULL where there are none of its own */
   void (*close)(struct model_source *source);
 };
 

@@ -65,6 +65,10 @@ static int weights_pass(const struct model *model, size_t layer, const float *co
   return weights_layer_pass(&weights_of(model)->layers[layer], context, n, x, err);
 }
 
+static const struct layer *weights_layer(const struct model *model) {
+  return &weights_of(model)->layers[model->layer].layer;
+}
+
 static void weights_close(struct model_source *source) {
   struct weights *weights = (struct weights *)source;
   vocabulary_destroy(&weights->vocabulary);
@@ -261,6 +265,7 @@ int model_open_weights(struct model *model, const struct section *section, uint6
                                                         .project = weights_project,
                                                         .output = weights_output,
                                                         .pass = weights_pass,
+                                                        .layer = weights_layer,
                                                         .close = weights_close};
   const char *path = section_get(section, "weights")->text;
   struct hdf5_file *file = hdf5_file_open(path, err);

@@ -173,7 +173,7 @@ const struct scheme *job_find_scheme(struct host *host, const struct scheme_info
 }
 
 int job_instances_new(struct host *host, const struct plan_scheme *entry, const struct model *model,
-                      double train_length, uint64_t seed, const struct job_messages *messages,
+                      double train_length, uint64_t seed, bool with_shuffled, const struct job_messages *messages,
                       struct job_instances *out, struct error *err) {
   *out = (struct job_instances){0};
   struct given_tensors given = {0};
@@ -187,6 +187,11 @@ int job_instances_new(struct host *host, const struct plan_scheme *entry, const 
   if (!status) {
     out->scheme = make(scheme, entry->params, given.sources, entry->map, model, train_length, seed, messages, err);
     status = out->scheme ? 0 : (int)err->code;
+  }
+  if (!status && with_shuffled && entry->map.kind == POSITION_AS_IS && entry->info->sites) {
+    out->shuffled = make(scheme, entry->params, given.sources, (struct position_map){.kind = POSITION_SHUFFLED}, model,
+                         train_length, seed, NULL, err);
+    status = out->shuffled ? 0 : (int)err->code;
   }
   if (!status) {
     out->none = make(host_none(), NULL, NULL, (struct position_map){0}, model, train_length, seed, NULL, err);
@@ -204,6 +209,7 @@ int job_instances_new(struct host *host, const struct plan_scheme *entry, const 
 void job_instances_free(struct job_instances *instances) {
   instance_free(instances->scheme);
   instance_free(instances->none);
+  instance_free(instances->shuffled);
   instance_free(instances->trained);
   *instances = (struct job_instances){0};
 }

@@ -15,7 +15,8 @@ struct job_messages {
 
 struct job_instances {
   struct instance *scheme, *none;
-  struct instance *trained; /* NULL: not known */
+  struct instance *shuffled; /* the scheme with its positions in random order; NULL: not asked for, or mapped already */
+  struct instance *trained;  /* NULL: not known */
   enum scheme_role role;
 };
 
@@ -37,10 +38,10 @@ const struct scheme *job_find_scheme(struct host *host, const struct scheme_info
 /* Training length of a job: the experiment's train_length where it is given, else what the model says, else 0. */
 double job_train_length(const struct plan_experiment *experiment, const struct model *model);
 
-/* Make them for one scheme entry. ERROR_SCHEME_REFUSED, ERROR_PLUGIN_*, ERROR_FILE_* or ERROR_MEMORY; then all are
- * freed. */
+/* Make them for one scheme entry, the shuffled one where it is asked for. ERROR_SCHEME_REFUSED, ERROR_PLUGIN_*,
+ * ERROR_FILE_* or ERROR_MEMORY; then all are freed. */
 int job_instances_new(struct host *host, const struct plan_scheme *entry, const struct model *model,
-                      double train_length, uint64_t seed, const struct job_messages *messages,
+                      double train_length, uint64_t seed, bool with_shuffled, const struct job_messages *messages,
                       struct job_instances *out, struct error *err);
 void job_instances_free(struct job_instances *instances);
 

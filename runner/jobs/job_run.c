@@ -111,7 +111,7 @@ static int run_experiment(const struct job_setting *setting, const struct job *j
                      scheme->label, entry->info->id);
   }
   int status = job_instances_new(setting->host, scheme, model, job_train_length(entry, model), job->seed,
-                                 &setting->messages, &instances, err);
+                                 experiment_find(entry->info->id)->wants_shuffled, &setting->messages, &instances, err);
   if (status) {
     return status;
   }
@@ -124,6 +124,7 @@ static int run_experiment(const struct job_setting *setting, const struct job *j
       .model = model,
       .scheme = instances.scheme,
       .none = instances.none,
+      .shuffled = instances.shuffled,
       .trained = instances.trained,
       .pool = setting->pool,
       .reference = setting->reference,

@@ -226,6 +226,33 @@ static void check_masked(const config_run *run, const char *group, const char *m
   }
 }
 
+/* What the design says of these weights: past 128 tokens attention leaves the trained pattern, and interpolated
+ * positions take most of it back; mean of heads, causal mask. */
+static void check_worked_numbers(const config_run *run) {
+  static const struct {
+    const char *scheme;
+    size_t length; /* 1: 160 tokens, 2: 256 */
+    double expected, digits;
+  } numbers[] = {{"sinusoidal", 1, 0.387, 5e-4},
+                 {"sinusoidal_interpolated", 1, 0.039, 5e-4},
+                 {"sinusoidal", 2, 0.50, 5e-3},
+                 {"sinusoidal_interpolated", 2, 0.11, 5e-3}};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    char path[160];
+    snprintf(path, sizeof path, "/extrapolation/%s/jsd_to_trained", numbers[i].scheme);
+    golden_array got = config_run_read(run, path);
+    size_t heads = got.dim[1];
+    double mean = 0;
+    for (size_t head = 0; head < heads; head++) {
+      mean += got.data[numbers[i].length * heads + head] / (double)heads;
+    }
+    if (!(fabs(mean - numbers[i].expected) <= numbers[i].digits)) {
+      fail_msg("%s: %.5f is not %.3f", path, mean, numbers[i].expected);
+    }
+    golden_array_free(&got);
+  }
+}
+
 static void test_beyond(void **state) {
   (void)state;
   static const char group[] = "extrapolation/beyond";
@@ -236,12 +263,16 @@ static void test_beyond(void **state) {
   for (size_t m = 0; m < 2; m++) {
     golden_tally_case(&tally, masks[m]);
     char experiment[160];
-    snprintf(experiment, sizeof experiment,
-             "extrapolation: {train_length: 128, lengths: [128, 160, 256, 512, 1024], offsets: [8], mask: %s}",
-             masks[m]);
+    snprintf(
+        experiment, sizeof experiment,
+        "extrapolation: {train_length: 128, lengths: [128, 160, 256, 512, 1024], offsets: [8], spans: 1, mask: %s}",
+        masks[m]);
     char *text = config_on(&ids, N_SCHEMES, experiment);
     config_run run;
     config_run_must_pass(&run, text, "");
+    if (m == 1) {
+      check_worked_numbers(&run);
+    }
     for (size_t s = 0; s < N_SCHEMES; s++) {
       if (m == 1 && (!strcmp(schemes[s].name, "sinusoidal_clamp") || !strcmp(schemes[s].name, "sinusoidal_wrap"))) {
         golden_leave_out(&tally, schemes[s].name, "masked by position in the file: compared in golden_position_mask");
@@ -270,7 +301,7 @@ static void test_windows(void **state) {
     char experiment[240];
     snprintf(experiment, sizeof experiment,
              "extrapolation: {train_length: 128, lengths: [64, 128, 256, 512, 1024], window: 40, "
-             "offsets: [8, 32, 64, 88, 128, 256, 512, 1024, 4096, 65536], mask: %s}",
+             "offsets: [8, 32, 64, 88, 128, 256, 512, 1024, 4096, 65536], spans: 1, mask: %s}",
              masks[m]);
     char *text = config_on(&ids, N_PLAIN, experiment);
     config_run run;

@@ -88,7 +88,7 @@ static void test_order_on_shipped_texts(void **state) {
                   "model:\n  weights: %s/data/use-lite.h5\n  tokens: {file: [%s/data/text-a.txt, "
                   "%s/data/text-b.txt]}\nschemes:\n%s%s    label: interpolated\n    positions: {divide: auto}\n"
                   "%s    label: wrapped\n    positions: {wrap: auto}\n"
-                  "experiments:\n  - extrapolation: {lengths: [256, 512], offsets: [8]}\n",
+                  "experiments:\n  - extrapolation: {lengths: [256, 512], offsets: [8], spans: 1}\n",
                   TEST_SOURCE_DIR, TEST_SOURCE_DIR, TEST_SOURCE_DIR, scheme, scheme, scheme);
   config_run run;
   config_run_must_pass(&run, text, "");

@@ -26,7 +26,8 @@ void real_plan_open(struct real_plan *real, const char *text, const char *const 
                                  .overrides = overrides,
                                  .n_overrides = n_overrides,
                                  .schemes = {find, ids, real->host},
-                                 .experiments = experiment_infos()};
+                                 .experiments = experiment_infos(),
+                                 .default_seeds = experiment_default_seeds};
   real->plan = plan_load(&request, &diagnostics);
   if (!real->plan) {
     diagnostics_print(&diagnostics, stderr);
