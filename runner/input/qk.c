@@ -127,7 +127,8 @@ static void take_numbers(struct model *model, const struct section *own, const s
 /* The texts that stand one behind the other in the tensors. */
 static int add_texts(struct model *model, const struct key_value *texts, size_t tokens, struct error *err) {
   struct given *given = (struct given *)model->source;
-  size_t count = texts->is_auto ? 1 : texts->count;
+  bool one = !texts->given || texts->is_auto;
+  size_t count = one ? 1 : texts->count;
   size_t sum = 0;
   given->first = memory_new(count, sizeof *given->first, "texts", err);
   model->texts = given->first ? memory_new(count, sizeof *model->texts, "texts", err) : NULL;
@@ -136,7 +137,7 @@ static int add_texts(struct model *model, const struct key_value *texts, size_t 
   }
   model->n_texts = count;
   for (size_t i = 0; i < count; i++) {
-    size_t own = texts->is_auto ? tokens : (size_t)texts->list[i];
+    size_t own = one ? tokens : (size_t)texts->list[i];
     model->texts[i] = (struct text_tokens){.name = memory_copy_text("q and k", err), .count = own};
     if (!model->texts[i].name) {
       return err->code;
