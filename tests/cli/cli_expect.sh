@@ -28,3 +28,6 @@ expect_code 0 "$PE_RUN" config.yaml output=results.h5 --quiet \
   'expect=["drift_rms[stage=frequency, dtype=bfloat16].rope.max < 1e-12", "fidelity_rms[stage=frequency, dtype=bfloat16].rope.min > 1e-4"]'
 expect_code 1 "$PE_RUN" config.yaml 'expect=["drift_rms[stage=nowhere].rope.max < 1"]' output=results.h5 --quiet
 expect_output 'there is no stage=nowhere'
+# A shift of 0 or below has no logarithm, and still a result: exactly 0 at 0.
+expect_code 0 "$PE_RUN" config.yaml 'relative_position.shifts=[0, -3, 20]' output=results.h5 --quiet \
+  'expect=["drift_max[stage=all, dtype=bfloat16, shift=0].rope == 0", "own_drift_max.rope.max < 1e-12"]'
