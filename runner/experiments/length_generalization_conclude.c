@@ -201,6 +201,10 @@ static int add_loss_tables(const struct field *f, const struct plan_experiment *
   status = status ? status
                   : table_note(table, err, "Mean of %zu seed%s; 1 nat is %.3f bits.", f->seeds, f->seeds > 1 ? "s" : "",
                                1 / log(2.0));
+  if (!status && f->seeds < GENERALIZATION_RANKED_SEEDS) {
+    status = table_note(table, err, "%zu seed%s: pairs of schemes are judged from %d on.", f->seeds,
+                        f->seeds > 1 ? "s" : "", GENERALIZATION_RANKED_SEEDS);
+  }
   if (status) {
     return status;
   }
@@ -369,7 +373,7 @@ static int add_pair_table(const struct field *f, const struct plan_experiment *e
   status = status ? status : table_column(table, "follows", "what follows", false, true, err);
   struct pair *pairs = status ? NULL : memory_new(f->n * f->n + asked->count, sizeof *pairs, "pairs", err);
   status = status ? status : pairs ? 0 : ERROR_MEMORY;
-  if (!status && f->seeds >= GENERALIZATION_RANKED_SEEDS) {
+  if (!status) {
     size_t n = list_pairs(f, asked, pairs);
     status = n ? add_pair_rows(f, pairs, n, t, table, err) : 0;
     status = status ? status
@@ -377,9 +381,6 @@ static int add_pair_table(const struct field *f, const struct plan_experiment *e
                                  "Differences by seed (same initial weights and batches), %.0f %% t intervals; "
                                  "p after Holm over the %zu pairs.",
                                  100 * CONFIDENCE, n);
-  } else if (!status) {
-    status = table_note(table, err, "%zu seed%s: pairs are judged from %d on.", f->seeds, f->seeds > 1 ? "s" : "",
-                        GENERALIZATION_RANKED_SEEDS);
   }
   free(pairs);
   return status;
@@ -487,7 +488,9 @@ int generalization_conclude(const struct plan *plan, const struct plan_experimen
       status =
           status ? status : add_measure_table(&f, "loss_sliding", "loss of sliding windows", entry, conclusion, err);
     }
-    status = status ? status : add_pair_table(&f, entry, conclusion, err);
+    if (!status && f.seeds >= GENERALIZATION_RANKED_SEEDS) {
+      status = add_pair_table(&f, entry, conclusion, err);
+    }
     status = status ? status : add_literature_table(&f, entry, conclusion, err);
     status = status ? status : add_cost_table(&f, entry, conclusion, err);
   }
