@@ -155,33 +155,37 @@ static int length_row(const struct field *f, struct table *table, const struct e
   return status;
 }
 
-/* Whether it holds beyond L: from which length on the change against L is above 0 for 95 % of the t interval. */
+/* Whether it holds beyond L. Degrades: from which length on the change against L is above 0 for the t interval. Holds:
+ * to which length the whole interval stays within the margin; where it does neither, the seeds do not decide. */
 static int word_verdict(const struct field *f, const struct entry *e, char *out, size_t size, struct error *err) {
   double *change = memory_new(f->seeds, sizeof *change, "changes", err);
   if (!change) {
     return ERROR_MEMORY;
   }
-  double degrades = NAN, by = NAN, undefined = NAN, last = f->L;
+  double degrades = NAN, by = NAN, undefined = NAN, undecided = NAN, last = f->L;
   for (size_t t = f->at + 1; t < f->n_lengths; t++) {
     over_seeds(f, e->loss, t, true, change);
     struct interval interval = student_interval(change, f->seeds, CONFIDENCE);
     double length = f->length->values[t];
     if (isnan(interval.mean)) {
       undefined = isnan(undefined) ? length : undefined;
-    } else if (isnan(degrades) && interval.mean - (isnan(interval.half) ? 0 : interval.half) > 0) {
+    } else if (isnan(degrades) && interval.mean - interval.half > 0) {
       degrades = length;
       by = interval.mean;
-    } else if (isnan(degrades)) {
+    } else if (isnan(degrades) && !(interval.mean + interval.half <= f->margin)) {
+      undecided = isnan(undecided) ? length : undecided;
+    } else if (isnan(degrades) && isnan(undecided)) {
       last = length;
     }
   }
   free(change);
   bool one = f->seeds < 2; /* nothing to take an interval of */
-  int used = !e->competent      ? snprintf(out, size, "not learned at L: no verdict beyond it")
-             : one              ? snprintf(out, size, "no verdict from one seed")
-             : !isnan(degrades) ? snprintf(out, size, "degrades from %.0f (%+.3f nat)", degrades, by)
-             : last > f->L      ? snprintf(out, size, "holds to %.0f", last)
-                                : snprintf(out, size, "nothing measured beyond L");
+  int used = !e->competent       ? snprintf(out, size, "not learned at L: no verdict beyond it")
+             : one               ? snprintf(out, size, "no verdict from one seed")
+             : !isnan(degrades)  ? snprintf(out, size, "degrades from %.0f (%+.3f nat)", degrades, by)
+             : !isnan(undecided) ? snprintf(out, size, "not decided from %.0f by %zu seeds", undecided, f->seeds)
+             : last > f->L       ? snprintf(out, size, "holds to %.0f", last)
+                                 : snprintf(out, size, "nothing measured beyond L");
   if (!isnan(undefined) && used > 0 && (size_t)used < size) {
     snprintf(out + used, size - (size_t)used, "; undefined from %.0f", undefined);
   }
@@ -225,8 +229,10 @@ static int add_loss_tables(const struct field *f, const struct plan_experiment *
     status = table_note(table, err, "Learned: loss at L within %.3g nats of the best.", f->margin);
   }
   return status ? status
-                : table_note(table, err, "Degrades: the change's %.0f %% t interval over the seeds lies above 0.",
-                             100 * CONFIDENCE);
+                : table_note(table, err,
+                             "Degrades: the change's %.0f %% t interval over the seeds lies above 0; holds: it lies "
+                             "below %.3g nats.",
+                             100 * CONFIDENCE, f->margin);
 }
 
 static int add_measure_table(const struct field *f, const char *tensor, const char *title,
@@ -388,20 +394,37 @@ static int add_pair_table(const struct field *f, const struct plan_experiment *e
 
 /* ---- beside the literature ---- */
 
-struct published {
-  const char *scheme;
-  double press;      /* perplexity at 2 L, trained at 512, windows without overlap: Press et al. 2022, table 2 */
-  double kazemnejad; /* mean reciprocal rank: Kazemnejad et al. 2023 */
+/* A published order of schemes, and our measure that is set beside it. */
+struct source {
+  const char *name, *unit, *note;
+  bool higher_is_better;
+  struct {
+    const char *scheme;
+    double value;
+  } published[5];
 };
 
-static const struct published literature[] = {{"sinusoidal", 43.54, NAN}, {"rope", 21.37, 0.33},
-                                              {"t5", 18.79, 0.55},        {"alibi", 18.73, 0.50},
-                                              {"none", NAN, 0.69},        {"learned", NAN, 0.22}};
+static const struct source press = {
+    "Press et al. 2022",
+    "perplexity",
+    "Press et al. 2022, table 2: WikiText-103, trained at 512, windows without overlap, at about 2 L: sinusoidal 43.5, "
+    "rotary 21.4, T5 18.8, ALiBi 18.7. A different text, model and size: only orders can be compared.",
+    false,
+    {{"sinusoidal", 43.54}, {"rope", 21.37}, {"t5", 18.79}, {"alibi", 18.73}}};
 
-static double published_of(const struct entry *e, bool task) {
-  for (size_t i = 0; i < sizeof literature / sizeof *literature; i++) {
-    if (!strcmp(e->scheme->info->id, literature[i].scheme)) {
-      return task ? literature[i].kazemnejad : literature[i].press;
+static const struct source kazemnejad = {
+    "Kazemnejad et al. 2023",
+    "MRR",
+    "Kazemnejad et al. 2023, mean reciprocal rank over tasks, trained at up to 20, tried at up to 40: none 0.69, T5 "
+    "0.55, ALiBi 0.50, rotary 0.33, absolute 0.22. Tasks of several kinds and a larger model: only orders can be "
+    "compared.",
+    true,
+    {{"none", 0.69}, {"t5", 0.55}, {"alibi", 0.50}, {"rope", 0.33}, {"learned", 0.22}}};
+
+static double published_of(const struct source *source, const struct entry *e) {
+  for (size_t i = 0; i < sizeof source->published / sizeof *source->published; i++) {
+    if (source->published[i].scheme && !strcmp(e->scheme->info->id, source->published[i].scheme)) {
+      return source->published[i].value;
     }
   }
   return NAN;
@@ -416,14 +439,15 @@ static size_t place_of(const double *values, size_t n, size_t i, bool higher) {
   return place;
 }
 
-static int literature_rows(const struct field *f, size_t t, struct table *table, struct error *err) {
+static int literature_rows(const struct field *f, const struct source *source, const char *measure_name, bool higher,
+                           size_t t, struct table *table, struct error *err) {
   double *ours = memory_new(f->n, 2 * sizeof *ours, "places", err), *theirs = ours + f->n;
   const struct entry **listed = ours ? memory_new(f->n, sizeof *listed, "places", err) : NULL;
   int status = listed ? 0 : ERROR_MEMORY;
   size_t n = 0;
   for (size_t i = 0; !status && i < f->n; i++) {
-    const double *values = f->is_task ? f->entries[i].accuracy : data_of(f->entries[i].record, "loss_windows");
-    double published = published_of(&f->entries[i], f->is_task), own = mean_at(f, values, t);
+    const double *values = data_of(f->entries[i].record, measure_name);
+    double published = published_of(source, &f->entries[i]), own = values ? mean_at(f, values, t) : NAN;
     if (!isnan(published) && !isnan(own)) {
       listed[n] = &f->entries[i];
       ours[n] = own;
@@ -431,7 +455,7 @@ static int literature_rows(const struct field *f, size_t t, struct table *table,
     }
   }
   for (size_t i = 0; !status && i < n; i++) {
-    size_t own = place_of(ours, n, i, f->is_task), their = place_of(theirs, n, i, f->is_task);
+    size_t own = place_of(ours, n, i, higher), their = place_of(theirs, n, i, source->higher_is_better);
     status = table_text(table, err, "%s", listed[i]->scheme->label);
     status = status ? status : table_number_as(table, ours[i], err, "%.3f", ours[i]);
     status = status ? status : table_number(table, (double)own, err);
@@ -444,34 +468,37 @@ static int literature_rows(const struct field *f, size_t t, struct table *table,
   return status;
 }
 
-static int add_literature_table(const struct field *f, const struct plan_experiment *entry,
+/* Our order at 2 L beside one of the literature's. */
+static int add_literature_table(const struct field *f, const struct source *source, const char *measure_name,
+                                const char *heading, bool higher, const struct plan_experiment *entry,
                                 struct conclusion *conclusion, struct error *err) {
   size_t t = f->at;
   while (t + 1 < f->n_lengths && f->length->values[t] < 2 * f->L) {
     t++;
   }
   struct table *table = conclusion_add_table(conclusion, err);
-  int status = table ? table_title(table, err, "%s: our order beside the literature's, at length %.0f", entry->label,
-                                   f->length->values[t])
+  int status = table ? table_title(table, err, "%s: our order at length %.0f beside that of %s", entry->label,
+                                   f->length->values[t], source->name)
                      : (int)err->code;
   status = status ? status : table_column(table, "scheme", "scheme", false, false, err);
-  status = status ? status : table_column(table, "ours", f->is_task ? "accuracy" : "loss, windows", true, false, err);
+  status = status ? status : table_column(table, "ours", heading, true, false, err);
   status = status ? status : table_column(table, "place", "place", true, false, err);
-  status = status ? status : table_column(table, "theirs", f->is_task ? "MRR" : "perplexity", true, false, err);
+  status = status ? status : table_column(table, "theirs", source->unit, true, false, err);
   status = status ? status : table_column(table, "their_place", "their place", true, false, err);
   status = status ? status : table_column(table, "order", "order", false, false, err);
-  status = status ? status : literature_rows(f, t, table, err);
-  if (status) {
-    return status;
+  status = status ? status : literature_rows(f, source, measure_name, higher, t, table, err);
+  return status ? status : table_note(table, err, "%s", source->note);
+}
+
+/* Texts: both; tasks: the one that had tasks, too. */
+static int add_literature(const struct field *f, const struct plan_experiment *entry, struct conclusion *conclusion,
+                          struct error *err) {
+  if (f->is_task) {
+    return add_literature_table(f, &kazemnejad, "accuracy", "accuracy", true, entry, conclusion, err);
   }
-  return f->is_task
-             ? table_note(table, err,
-                          "Kazemnejad et al. 2023, mean reciprocal rank over tasks, trained at up to 20: none "
-                          "0.69, T5 0.55, ALiBi 0.50, rotary 0.33, absolute 0.22.")
-             : table_note(table, err,
-                          "Press et al. 2022, table 2: WikiText-103, trained at 512, windows without overlap, at "
-                          "about 2 L: sinusoidal 43.5, rotary 21.4, T5 18.8, ALiBi 18.7. A different text, model "
-                          "and size: only orders can be compared.");
+  int status = add_literature_table(f, &press, "loss_windows", "loss, windows", false, entry, conclusion, err);
+  return status ? status
+                : add_literature_table(f, &kazemnejad, "loss", "loss, same targets", false, entry, conclusion, err);
 }
 
 int generalization_conclude(const struct plan *plan, const struct plan_experiment *entry,
@@ -491,7 +518,7 @@ int generalization_conclude(const struct plan *plan, const struct plan_experimen
     if (!status && f.seeds >= GENERALIZATION_RANKED_SEEDS) {
       status = add_pair_table(&f, entry, conclusion, err);
     }
-    status = status ? status : add_literature_table(&f, entry, conclusion, err);
+    status = status ? status : add_literature(&f, entry, conclusion, err);
     status = status ? status : add_cost_table(&f, entry, conclusion, err);
   }
   free(f.entries);
