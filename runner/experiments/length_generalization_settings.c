@@ -147,6 +147,12 @@ int generalization_open(const struct experiment_context *context, struct general
   if (status) {
     return status;
   }
+  if (section_get(keys, "checkpoints")->given && context->scheme_entry->other_every) {
+    return error_set(err, ERROR_JOB_SETUP,
+                     "%s: checkpoints: model.weights reads models with one scheme in all layers; %s has layers of %s, "
+                     "too",
+                     context->entry->label, context->scheme_entry->label, context->scheme_entry->other_scheme);
+  }
   size_t shortest = (size_t)g->lengths[0], least = g->data.task == TASK_TEXT ? g->tail : data_shortest(&g->data);
   if (shortest < least || g->stride > shortest) {
     return error_set(err, ERROR_JOB_SETUP,
