@@ -39,6 +39,7 @@ FAILED = {
     "create_crashes": ("E0701", ""),
     "create_nothing": ("E0702", "create returned PE_OK and no instance"),
     "create_refuses_defaults": ("E0701", "base must be a power of two"),
+    "derived_grows": ("E0702", "needs 4 elements, then 5"),
     "destroy_twice": ("E0706", "SIG"),
     "domain_nonsense": ("E0702", "domain makes no sense"),
     "embed_nan": ("E0703", "embed_add gave"),
