@@ -51,6 +51,15 @@ struct axis_spec axis_spec_of(const struct axis *axis) {
                             .units = axis->units};
 }
 
+/* Only such an axis has a logarithmic scale. */
+static bool all_positive(const struct axis_spec *spec) {
+  bool positive = spec->length > 0 && spec->values;
+  for (size_t i = 0; positive && i < spec->length; i++) {
+    positive = spec->values[i] > 0;
+  }
+  return positive;
+}
+
 static int axis_init(struct axis *axis, const struct axis_spec *spec, struct error *err) {
   assert(record_name_is_well_formed(spec->name));
   snprintf(axis->name, sizeof axis->name, "%s", spec->name);
@@ -58,7 +67,7 @@ static int axis_init(struct axis *axis, const struct axis_spec *spec, struct err
   snprintf(axis->units, sizeof axis->units, "%s", spec->units ? spec->units : "1");
   axis->length = spec->length;
   axis->real = spec->real;
-  axis->log_values = spec->log_values;
+  axis->log_values = spec->log_values && all_positive(spec);
   if (spec->values) {
     axis->values = memory_new(spec->length, sizeof(double), spec->name, err);
     if (!axis->values) {

@@ -21,7 +21,7 @@ struct axis {
   size_t length;
   double *values;              /* [length], owned by the tensor; NULL: 0, 1, 2, ... */
   bool real;                   /* values are reals; else whole numbers */
-  bool log_values;             /* best looked at on a logarithmic scale */
+  bool log_values;             /* best looked at on a logarithmic scale; false where a value is not above 0 */
   char long_name[RECORD_NAME]; /* for people; "" : the name */
   char units[24];              /* "" : 1 */
 };
@@ -85,7 +85,7 @@ struct axis_spec {
   size_t length;
   const double *values; /* [length] or NULL for 0, 1, 2, ... */
   bool real;
-  bool log_values;
+  bool log_values;       /* a wish, granted where all values are given and above 0 */
   const char *long_name; /* may be NULL */
   const char *units;     /* may be NULL: "1" */
 };

@@ -36,14 +36,6 @@ static double axis_value(const struct axis *axis, size_t index) {
   return axis->values ? axis->values[index] : (double)index;
 }
 
-bool axis_is_logarithmic(const struct axis *axis) {
-  bool positive = axis->log_values && axis->length;
-  for (size_t i = 0; positive && i < axis->length; i++) {
-    positive = axis_value(axis, i) > 0;
-  }
-  return positive;
-}
-
 static bool same_axis(const struct axis *a, const struct axis *b) {
   if (a->length != b->length) {
     return false;
@@ -114,7 +106,7 @@ static int write_scale(const struct record_group *group, struct scale *scale, st
   if (hdf5_attribute_text(scale->id, "units", axis->units[0] ? axis->units : "1", err)) {
     return err->code;
   }
-  return axis_is_logarithmic(axis) ? hdf5_attribute_text(scale->id, "scale_type", "log", err) : 0;
+  return axis->log_values ? hdf5_attribute_text(scale->id, "scale_type", "log", err) : 0;
 }
 
 /* The scale of one dimension, written when it is first needed. */
@@ -266,7 +258,7 @@ static int write_auxiliary(const struct record_group *group, const struct tensor
 /* Viewers differ in the spelling of one key, so both are written. Pictures have linear axes. */
 static int write_style(const struct record_group *group, const struct tensor *signal, struct error *err) {
   bool curve = signal->rank == 1;
-  bool log_axis = curve && axis_is_logarithmic(&signal->axis[0]);
+  bool log_axis = curve && signal->axis[0].log_values;
   if (!log_axis && !signal->log_values) {
     return 0;
   }

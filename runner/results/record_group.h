@@ -11,9 +11,6 @@
  * for a record without tensors. */
 const struct tensor *record_shown(const struct record *record);
 
-/* The axis is best drawn on a logarithmic scale, and can be: all its values are positive. */
-bool axis_is_logarithmic(const struct axis *axis);
-
 /* `tensor` is plotted together with `signal`: in a record that compares schemes, the real tensors of the same axes. */
 bool record_is_auxiliary(const struct record *record, const struct tensor *signal, const struct tensor *tensor);
 

@@ -74,7 +74,7 @@ char *show_curves(const struct record *record, const struct tensor *tensor, int 
   gnuplot_quote(&script, count > 1 || !tensor->long_name[0] ? record->title : tensor->long_name);
   text_append(&script, "\nset xlabel ");
   gnuplot_quote(&script, axis->long_name[0] ? axis->long_name : axis->name);
-  text_append(&script, axis_is_logarithmic(axis) ? "\nset logscale x 2\n" : "\n");
+  text_append(&script, axis->log_values ? "\nset logscale x 2\n" : "\n");
   if (tensor->log_values && has_a_positive_value(tensor)) {
     text_append(&script, "set logscale y\n");
   }

@@ -164,6 +164,36 @@ static void a_failure_comes_back(void **state) {
   folder_remove(folder);
 }
 
+/* Zero has no logarithm: the wish is not granted, neither in memory nor in the file. */
+static void a_logarithmic_axis_that_holds_zero_comes_back(void **state) {
+  (void)state;
+  char folder[64];
+  struct error err;
+  const double with_zero[] = {0, 1, 10}, positive[] = {1, 10};
+  struct record record = {.experiment = "e", .label = "x", .title = "x", .status = RECORD_MEASURED}, back;
+  struct tensor_spec spec = {.name = "a",
+                             .element = ELEMENT_F64,
+                             .rank = 1,
+                             .axis = {{.name = "shift", .length = 3, .values = with_zero, .log_values = true}}};
+  folder_make(folder);
+  const struct tensor *tensor = record_add(&record, &spec, &err);
+  assert_non_null(tensor);
+  assert_false(tensor->axis[0].log_values);
+  spec.name = "b";
+  spec.axis[0] = (struct axis_spec){.name = "length", .length = 2, .values = positive, .log_values = true};
+  tensor = record_add(&record, &spec, &err);
+  assert_non_null(tensor);
+  assert_true(tensor->axis[0].log_values);
+  assert_int_equal(part_write(folder, KEY, &record, ENVIRONMENT, &err), 0);
+  if (part_read(folder, KEY, &back, NULL, &err)) {
+    fail_msg("%s", err.text);
+  }
+  assert_same_record(&record, &back);
+  record_free(&record);
+  record_free(&back);
+  folder_remove(folder);
+}
+
 static void write_any(const char *folder, const char *key) {
   struct error err;
   struct record record = {.experiment = "e", .label = "x", .status = RECORD_MEASURED};
@@ -248,6 +278,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_record_comes_back_bit_for_bit),
       cmocka_unit_test(a_failure_comes_back),
+      cmocka_unit_test(a_logarithmic_axis_that_holds_zero_comes_back),
       cmocka_unit_test(a_damaged_part_is_refused),
       cmocka_unit_test(another_jobs_part_is_refused),
   };
