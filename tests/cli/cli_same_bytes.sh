@@ -2,11 +2,14 @@
 # without any. And the float64 reference agrees with the kernel in every number of the results.
 . "$SOURCE/tests/cli/checks.sh"
 rm -rf out && mkdir out
-small="extrapolation.lengths=[64,160] extrapolation.offsets=[300] extrapolation.window=64"
+small="extrapolation.lengths=[64,160] extrapolation.offsets=[300] extrapolation.window=64 extrapolation.spans=2"
 for file in "$SOURCE"/configs/*.yaml; do
   config=$(basename "$file" .yaml)
   settings=
-  [ "$config" != extrapolation ] || settings=$small
+  case $config in
+  extrapolation) settings=$small ;;
+  decide* | rope_scaling) settings="extrapolation.spans=2" ;;
+  esac
   # Training is its own test, on a smaller model than a config's.
   case $config in length_generalization* | trained_*) continue ;; esac
   # shellcheck disable=SC2086
