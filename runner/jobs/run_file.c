@@ -1,5 +1,6 @@
 #include "jobs/run_file.h"
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "jobs/provenance.h"
 #include "results/results.h"
@@ -67,7 +68,12 @@ static char *tables_text(const struct plan *plan, const struct run *run, struct 
 }
 
 /* Which jobs can be taken from the file again, by their keys. NULL with ERROR_MEMORY. */
-static char *jobs_text(const struct plan *plan, const struct run_job *jobs, struct error *err) {
+static char *jobs_text(const struct plan *plan, const struct run_job *jobs, const char *environment,
+                       struct error *err) {
+  char made_by[HASH_TEXT];
+  if (hash_bytes(environment, strlen(environment), made_by, err)) {
+    return NULL;
+  }
   json_t *list = json_array();
   for (size_t i = 0; list && i < plan->n_jobs; i++) {
     const struct job *job = &plan->jobs[i];
@@ -76,9 +82,10 @@ static char *jobs_text(const struct plan *plan, const struct run_job *jobs, stru
     }
     /* place: among the seeds of the record, which are one after the other. Seeds beyond int64 keep their bits, as
      * everywhere in the file. */
-    json_t *item = json_pack("{s:s, s:s, s:I, s:I, s:s, s:s}", "experiment", plan->experiments[job->experiment].label,
-                             "scheme", plan->schemes[job->scheme].label, "seed", (json_int_t)job->seed, "place",
-                             (json_int_t)(job->seed - plan->seed), "key", jobs[i].key, "digest", jobs[i].digest);
+    json_t *item = json_pack("{s:s, s:s, s:I, s:I, s:s, s:s, s:s}", "experiment",
+                             plan->experiments[job->experiment].label, "scheme", plan->schemes[job->scheme].label,
+                             "seed", (json_int_t)job->seed, "place", (json_int_t)(job->seed - plan->seed), "key",
+                             jobs[i].key, "digest", jobs[i].digest, "environment", made_by);
     if (!item || json_array_append_new(list, item)) {
       json_decref(list);
       list = NULL;
@@ -121,7 +128,7 @@ int run_file_write(const struct plan *plan, const struct run *run, const struct 
           ? memory_new(most + plan->n_schemes + run->decision.conclusion.n_comparisons, sizeof *records, "results", err)
           : NULL;
   char *tables = records ? tables_text(plan, run, err) : NULL;
-  char *jobs = tables ? jobs_text(plan, file->jobs, err) : NULL;
+  char *jobs = tables ? jobs_text(plan, file->jobs, file->environment, err) : NULL;
   int status = jobs ? provenance_collect(plan, file->environment, &provenance, err) : (int)err->code;
   if (!status) {
     collect(plan, run, experiments, records);

@@ -69,15 +69,22 @@ static int take_job(struct taking *taking, size_t index, size_t place, const cha
   return status;
 }
 
+/* Parts get the text of what made the numbers: it has to be the very one, too. */
 static int take_jobs(struct taking *taking, const json_t *list, struct error *err) {
   size_t i;
+  char made_by[HASH_TEXT];
+  if (hash_bytes(taking->environment, strlen(taking->environment), made_by, err)) {
+    return err->code;
+  }
   const json_t *item;
   json_array_foreach(list, i, item) {
     const char *key = json_string_value(json_object_get(item, "key"));
     const char *digest = json_string_value(json_object_get(item, "digest"));
-    const struct wanted *found = key && digest ? bsearch(&(struct wanted){.key = key}, taking->wanted,
-                                                         taking->plan->n_jobs, sizeof *taking->wanted, by_key)
-                                               : NULL;
+    const char *environment = json_string_value(json_object_get(item, "environment"));
+    bool sound = key && digest && environment && !strcmp(environment, made_by);
+    const struct wanted *found = sound ? bsearch(&(struct wanted){.key = key}, taking->wanted, taking->plan->n_jobs,
+                                                 sizeof *taking->wanted, by_key)
+                                       : NULL;
     size_t place = (size_t)json_integer_value(json_object_get(item, "place"));
     int status = found ? take_job(taking, found->job, place, digest, err) : 0;
     if (status) {
