@@ -28,7 +28,7 @@ static bool stands(double value, enum expect_relation relation, double number) {
   return false;
 }
 
-/* Evaluate on one record. *value: of the first seed that breaks it, else of the first. */
+/* Evaluate on one record. *value: of the first seed that breaks it, else of the first that is chosen. */
 static int evaluate(const struct plan_expectation *e, const struct record *record, double *value, bool *holds,
                     char reason[MEASURED_REASON], struct error *err) {
   const struct tensor *tensor = record_find(record, e->measure);
@@ -46,6 +46,7 @@ static int evaluate(const struct plan_expectation *e, const struct record *recor
   }
   *holds = true;
   snprintf(reason, MEASURED_REASON, "holds");
+  size_t evaluated = 0;
   for (size_t seed = 0; *holds && seed < seeds; seed++) {
     size_t n = 0;
     for (size_t i = 0; i < inner; i++) {
@@ -64,7 +65,7 @@ static int evaluate(const struct plan_expectation *e, const struct record *recor
     }
     double result = measured_reduce(values, n, e->reduction);
     *holds = stands(result, e->relation, e->number);
-    if (seed == 0 || !*holds) {
+    if (evaluated++ == 0 || !*holds) {
       *value = result;
     }
     if (!*holds) {

@@ -23,6 +23,9 @@ expect_code 1 "$PE_RUN" config.yaml 'expect=[shift_error.rope > 1]' output=resul
 expect_output '2 numbers where one is needed'
 # With several seeds it must hold for each.
 expect_code 0 "$PE_RUN" config.yaml seeds=3 'expect=[shift_error.rope.max < 1e-3]' output=results.h5 --quiet
+# Of one seed the number is that seed's, the last one's too; moving `none` changes nothing.
+expect_code 0 "$PE_RUN" config.yaml 'seed=4' seeds=3 'expect=["shift_error[shift=5, seed=6].none == 0"]' output=results.h5 --quiet --format csv
+expect_output 'shift_error[shift=5, seed=6].none == 0",0,holds'
 # Places of an axis that has names are chosen by them.
 expect_code 0 "$PE_RUN" config.yaml output=results.h5 --quiet \
   'expect=["drift_rms[stage=frequency, dtype=bfloat16].rope.max < 1e-12", "fidelity_rms[stage=frequency, dtype=bfloat16].rope.min > 1e-4"]'
