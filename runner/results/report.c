@@ -235,7 +235,7 @@ static int append_figure_and_company(struct report *report, const struct picture
   text_append(&report->page, beside ? "<div class=\"beside\">\n<div>\n" : "");
   int failed = append_figure(report, picture, source, err);
   if (!failed && beside) {
-    text_append(&report->page, "</div>\n<div>\n");
+    text_append(&report->page, "</div>\n<div tabindex=\"0\" role=\"region\" aria-label=\"counterexamples\">\n");
     append_tables(report, source->experiment, true);
     text_append(&report->page, "</div>\n</div>\n");
   }

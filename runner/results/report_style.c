@@ -22,7 +22,7 @@ const char report_style[] =
     "figure svg{display:block;width:100%;height:auto}\n"
     "figure svg image{image-rendering:pixelated}\n"
     "figcaption{max-width:70ch}\n"
-    ".beside>div{min-width:0}\n"
+    ".beside>div{min-width:0}.beside>div+div{max-height:640px;overflow:auto}\n"
     "@media(min-width:1000px){.beside{display:grid;grid-template-columns:3fr 2fr;gap:28px;align-items:start}}\n"
     ".narrow{display:none}\n"
     ".table{overflow-x:auto}\n"
@@ -44,5 +44,5 @@ const char report_style[] =
     "td::before{content:attr(data-heading);color:var(--quiet);text-align:left;flex:none;max-width:45%}}\n"
     "@page{margin:15mm}\n"
     "@media print{:root{--paper:#fff;--ink:#000;--quiet:#444;--line:#bbb;--soft:#f4f4f4}main{max-width:none;padding:0}"
-    "figure svg{max-width:15cm;max-height:22cm}figure{margin:.4em 0 .8em}\n"
+    ".beside>div+div{max-height:none}figure svg{max-width:15cm;max-height:22cm}figure{margin:.4em 0 .8em}\n"
     "figure,tr,.verdicts li{break-inside:avoid}h2,h3{break-after:avoid}pre{max-height:none;white-space:pre-wrap}}\n";
