@@ -39,7 +39,9 @@ static void tell_rest(const struct run_options *o, const struct plan *plan, cons
   if (summary->signal) {
     fprintf(stderr, "pe-run: stopped by SIG%s: %zu of %zu jobs are done and kept", sigabbrev_np(summary->signal), done,
             summary->n_wanted);
-    fprintf(stderr, summary->tables ? ", also in '%s', which is marked partial" : "", plan->output);
+    if (summary->tables) {
+      fprintf(stderr, ", also in '%s', which is marked partial", plan->output);
+    }
     fprintf(stderr, "; run the same command again to go on\n");
   } else if (o->execute.only_join && summary->n_missing) {
     fprintf(stderr, "pe-run: %zu of %zu jobs are not done yet%s\n", summary->n_missing, summary->n_wanted,

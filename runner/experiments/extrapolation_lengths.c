@@ -235,7 +235,7 @@ static int measure_length(struct lengths *l, size_t t, struct error *err) {
   }
   for (size_t id = 0; undefined && id < N_MEASURES; id++) {
     for (size_t i = 0; i < l->most_spans * heads; i++) {
-      place(l, id, 0)[i] = NAN;
+      place(l, (enum measure_id)id, 0)[i] = NAN;
     }
   }
   l->defined[t] = !undefined;
@@ -547,7 +547,7 @@ static int measure_all(struct lengths *l, const struct axes *axes, struct record
     extrapolation_progress(e, 0.05 + 0.35 * done / work);
   }
   for (size_t id = 0; !status && id < N_MEASURES; id++) {
-    status = add_measure(l, id, axes, record, err);
+    status = add_measure(l, (enum measure_id)id, axes, record, err);
   }
   status = status ? status : add_judged(l, axes, record, err);
   return status ? status : add_spans(l, axes, record, err);

@@ -49,13 +49,14 @@ static void take_in(const struct rows *r, const double *const gathered[N_MEASURE
   for (size_t id = 0; id < N_MEASURES; id++) {
     for (size_t head = 0; head < heads; head++) {
       if (measure_table[id].of_half) {
-        double half = mean_of_rows(r, id, gathered, n, head, n / 2, n);
+        double half = mean_of_rows(r, (enum measure_id)id, gathered, n, head, n / 2, n);
         r->by_text[id][(text * r->e->n_lengths + t) * heads + head] = half;
         r->of_half[id][t * heads + head] += half / (double)n_texts;
       }
       for (size_t quarter = 0; quarter < QUARTERS; quarter++) {
         r->by_quarter[id][(t * QUARTERS + quarter) * heads + head] +=
-            mean_of_rows(r, id, gathered, n, head, quarter * n / QUARTERS, (quarter + 1) * n / QUARTERS) /
+            mean_of_rows(r, (enum measure_id)id, gathered, n, head, quarter * n / QUARTERS,
+                         (quarter + 1) * n / QUARTERS) /
             (double)n_texts;
       }
     }
@@ -184,7 +185,7 @@ static int add_tensors(struct rows *r, struct record *record, struct error *err)
                              .units = "tokens"};
   int status = 0;
   for (size_t id = 0; !status && id < N_MEASURES; id++) {
-    status = add_measure(r, id, &length, record, err);
+    status = add_measure(r, (enum measure_id)id, &length, record, err);
   }
   struct tensor_spec mass = {.name = "mass_by_distance",
                              .element = ELEMENT_F32,

@@ -49,7 +49,7 @@ void packet_put_texts(struct packet *packet, const char *const *texts, size_t co
 }
 
 void packet_put_error(struct packet *packet, const struct error *err) {
-  packet_put_number(packet, err->code);
+  packet_put_number(packet, (uint64_t)err->code);
   packet_put_text(packet, err->text);
 }
 
