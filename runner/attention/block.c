@@ -99,11 +99,10 @@ struct tile {
 };
 
 /* The bias by distance, and -INFINITY where a key is hidden, in a tile where some are. */
-static void finish_edge(const struct block *block, const struct tile *tile, float *scores, size_t stride,
-                        const float *bias) {
+static void finish_edge(const struct block *block, const struct tile *tile, float *scores, const float *bias) {
   const uint8_t *padding = block->input->padding_k;
   for (size_t r = 0; r < tile->n_rows; r++) {
-    float *s = scores + r * stride;
+    float *s = scores + r * ROWS_TILE;
     size_t seen = seen_by(block, tile->r + r);
     size_t n_seen = seen > tile->column ? smaller(seen - tile->column, tile->n) : 0;
     for (size_t j = 0; bias && j < n_seen; j++) {
@@ -136,12 +135,12 @@ static int add_tile(const struct block *block, const struct block_space *space, 
   const struct attention_input *in = block->input;
   float *e = space->e ? space->e + tile->r * space->e_stride + tile->column : NULL;
   float *s = space->tile;
-  size_t row = block->row + tile->r, stride = ROWS_TILE;
+  size_t row = block->row + tile->r;
   product_run(product, block->panels + tile->column / PRODUCT_PANEL * product_panel_size(in->width),
               space->q + tile->r * in->width, s);
   if (in->bias) {
     size_t n_real = smaller(tile->n, in->nk - tile->column);
-    int status = in->bias(in->bias_context, block->head, row, tile->n_rows, tile->column, n_real, s, stride, err);
+    int status = in->bias(in->bias_context, block->head, row, tile->n_rows, tile->column, n_real, s, ROWS_TILE, err);
     if (status) {
       return status;
     }
@@ -151,11 +150,11 @@ static int add_tile(const struct block *block, const struct block_space *space, 
     bias = in->bias_by_distance + block->head * (in->nq + in->nk - 1) + row + in->nk - 1 - tile->column;
   }
   if (in->padding_k || tile->column + tile->n > seen_by(block, tile->r)) {
-    finish_edge(block, tile, s, stride, bias);
+    finish_edge(block, tile, s, bias);
     bias = NULL;
   }
   struct rows_tile rows = {.s = s,
-                           .s_stride = stride,
+                           .s_stride = ROWS_TILE,
                            .n_rows = tile->n_rows,
                            .n = tile->n,
                            .bias = bias,

@@ -97,11 +97,11 @@ double measured_reduce(double *values, size_t n, enum expect_reduction reduction
   case EXPECT_MIN:
   case EXPECT_MAX:
     for (size_t i = 0; i < n; i++) {
-      bool better = reduction == EXPECT_MIN ? values[i] < result : values[i] > result;
-      result = better || isnan(values[i]) ? values[i] : result;
       if (isnan(values[i])) {
         return NAN;
       }
+      bool better = reduction == EXPECT_MIN ? values[i] < result : values[i] > result;
+      result = better ? values[i] : result;
     }
     return result;
   case EXPECT_LAST:
