@@ -43,6 +43,7 @@
   X(ERROR_FILE_REFUSED, "E0403", 4, "a file asks for something that is not allowed")                                   \
   X(ERROR_FILE_CONTENT, "E0404", 4, "a file's content does not fit")                                                   \
   X(ERROR_TOKENS, "E0405", 4, "a text cannot be cut into the model's pieces")                                          \
+  X(ERROR_EVIDENCE, "E0406", 4, "a results file that cannot serve as evidence")                                        \
   X(ERROR_NOTHING_SELECTED, "E0501", 5, "nothing was selected")                                                        \
   X(ERROR_BUSY, "E0601", 6, "the output is in use by another pe-run")                                                  \
   X(ERROR_SCHEME_REFUSED, "E0701", 1, "the scheme does not go with this model")                                        \

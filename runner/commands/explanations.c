@@ -260,6 +260,18 @@ static const struct explanation explanations[ERROR_COUNT] = {
                     "schemes: [rope]\n"
                     "experiments: [relative_position: {length: 4, shifts: [1]}]",
          .says = "no piece of the vocabulary matches '☃'"},
+    [ERROR_EVIDENCE] =
+        {.cause =
+             "`decision.trained` names a results file that has no trained models, is partial, has fewer seeds than "
+             "an interval (2) or a ranking (5) needs, or has none of the config's schemes with the same parameters "
+             "and positions.",
+         .fix = "Give the results of a run with the experiment length_generalization on the same schemes, run to its "
+                "end; configs/trained_for_decide.yaml is such a config.",
+         .example =
+             "$ pe-run config.yaml output=forward.h5 --quiet\n"
+             "$ pe-run config.yaml 'decision={trained: forward.h5, conditions: [{measure: trained.change, length: "
+             "8, below: 0.1, margin: 0.02}]}'",
+         .says = "decision.trained: 'forward.h5' has no trained models"},
     [ERROR_NOTHING_SELECTED] = {.cause = "`--only` and `--exclude` leave no job, which is seldom what was meant.",
                                 .fix = "The message lists jobs that there are; `pe-run CONFIG --dry-run` lists them "
                                        "all. Quote the pattern for the shell.",

@@ -89,6 +89,11 @@ static const struct key_spec decision_keys[] = {
      .doc = "what is to be decided, one line; default: the title",
      .type = KEY_TEXT,
      .fallback = "\"\""},
+    {.key = "trained",
+     .doc = "results file of a run with length_generalization: its trained models are the strongest evidence, for "
+            "conditions and rank on trained.MEASURE",
+     .type = KEY_PATH,
+     .flags = KEY_OPTIONAL},
     {.key = "conditions",
      .doc = "what a scheme must show, each a measure at a length against a limit",
      .type = KEY_SECTIONS,
@@ -207,6 +212,30 @@ static void read_stated(struct reader *reader, const struct key_value *stated, c
   }
 }
 
+static bool names_trained(const struct plan_condition *condition) {
+  return !strcmp(condition->measure.experiment, PLAN_TRAINED);
+}
+
+/* Trained models are the strongest evidence: something must be asked of them, and nothing weaker ranks. */
+static void check_trained(struct reader *reader, const struct node *node, const struct plan_decision *decision) {
+  bool any = false;
+  for (size_t i = 0; i < decision->n_conditions; i++) {
+    any = any || names_trained(&decision->conditions[i]);
+  }
+  const struct node *file = node_get(node, "trained"), *rank = node_get(node, "rank");
+  if (decision->trained && !any) {
+    reader_report(
+        reader, ERROR_CONFIG_MISSING, file, "decision.trained",
+        "no condition asks anything of the trained models; add one, such as {measure: trained.change, length: "
+        "256, below: 0.1, margin: 0.02}");
+  }
+  if (decision->trained && decision->rank && decision->rank->measure.text && !names_trained(decision->rank)) {
+    reader_report(reader, ERROR_CONFIG_CONFLICT, rank ? rank : node, "decision.rank",
+                  "'%.80s' is weaker evidence than the trained models: rank by one of theirs, such as trained.loss",
+                  decision->rank->measure.text);
+  }
+}
+
 void decision_read(struct reader *reader, struct section *section, const struct node *node, struct plan *plan) {
   struct error err;
   struct plan_decision *decision = section ? memory_new(1, sizeof *decision, "decision", &err) : NULL;
@@ -217,6 +246,8 @@ void decision_read(struct reader *reader, struct section *section, const struct 
   }
   plan->decision = decision;
   decision->keys = section;
+  const struct key_value *trained = section_get(section, "trained");
+  decision->trained = trained->given ? trained->text : NULL;
   for (size_t i = 0; i < plan->n_experiments; i++) {
     if (!strcmp(plan->experiments[i].label, "decision")) {
       reader_report(reader, ERROR_CONFIG_LABEL, node, "decision",
@@ -240,6 +271,7 @@ void decision_read(struct reader *reader, struct section *section, const struct 
   decision->prefer = prefer->texts;
   decision->n_prefer = prefer->count;
   read_stated(reader, section_get(section, "stated"), node, plan, decision);
+  check_trained(reader, node, decision);
   if (!diagnostics_any(reader->diagnostics)) {
     decision_check(reader, node, plan);
   }

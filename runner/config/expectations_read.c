@@ -222,6 +222,14 @@ bool measure_read(struct reader *reader, const char *text, const struct node *no
   if (*expect.at) {
     return fail(&expect, form_without_label);
   }
+  if (!strcmp(out->experiment, PLAN_TRAINED) && plan->decision && plan->decision->trained) {
+    return true;
+  }
+  if (!strcmp(out->experiment, PLAN_TRAINED)) {
+    reader_report(reader, ERROR_CONFIG_NAME, node, path,
+                  "'%.100s' speaks of trained models, which decision.trained: FILE.h5 names", out->text);
+    return false;
+  }
   return !out->experiment[0] || check_label(&expect, plan, false, out->experiment);
 }
 

@@ -91,8 +91,13 @@ struct plan_stated {
   size_t n_met_by;
 };
 
+/* How conditions name the trained models of `decision.trained` in the place of an experiment: trained.loss. No
+ * experiment can be called that: its label would sort after `run`. */
+#define PLAN_TRAINED "trained"
+
 struct plan_decision {
   struct section *keys; /* of config_decision_table() */
+  const char *trained;  /* in keys: results file with trained models, as this process uses it; NULL: none */
   struct plan_condition *conditions;
   size_t n_conditions;
   struct plan_condition *rank; /* how those that meet them are compared; NULL: not at all */
@@ -175,7 +180,7 @@ char *plan_print(const struct plan *plan, bool with_output, struct error *err);
  * `names`' business, such as by a digest of what the file holds, so that a file may move but not change: a new string;
  * NULL with *err. The value of a KEY_TENSOR may have ":/dataset" behind the path. To be freed; NULL with the error of
  * `names` or ERROR_MEMORY. `index`: of the scheme or experiment. */
-enum plan_piece { PIECE_MODEL, PIECE_SCHEME, PIECE_EXPERIMENT };
+enum plan_piece { PIECE_MODEL, PIECE_SCHEME, PIECE_EXPERIMENT, PIECE_DECISION };
 struct path_names {
   char *(*name)(void *context, const char *path, struct error *err);
   void *context;

@@ -334,6 +334,11 @@ char *plan_print_piece(const struct plan *plan, enum plan_piece piece, size_t in
   case PIECE_EXPERIMENT:
     print_experiment(&printer, &plan->experiments[index]);
     break;
+  case PIECE_DECISION:
+    if (plan->decision) {
+      print_section(&printer, plan->decision->keys, 2);
+    }
+    break;
   }
   struct error reason = *err;
   char *text = text_take(&printer.text, err);

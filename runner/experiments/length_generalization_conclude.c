@@ -3,6 +3,7 @@
 #include "experiments/length_generalization.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "experiments/statistics.h"
 
 #include <math.h>
@@ -84,6 +85,20 @@ static int gather(const struct plan *plan, const struct plan_experiment *entry, 
 
 /* ---- comparison groups ---- */
 
+/* The labels of the schemes that learned at L, for those who read the file. */
+static int name_learned(const struct field *f, struct attributes *attributes, struct error *err) {
+  struct text text = {0};
+  for (size_t i = 0; i < f->n; i++) {
+    if (f->entries[i].competent) {
+      text_printf(&text, "%s%s", text.length ? " " : "", f->entries[i].scheme->label);
+    }
+  }
+  char *labels = text_take(&text, err);
+  int status = labels ? attributes_set_text(attributes, "learned", labels, err) : (int)err->code;
+  free(labels);
+  return status;
+}
+
 static int add_group(const struct field *f, const char *tensor, const char *measure_name, const char *title,
                      const char *units, bool change, const struct plan_experiment *entry, struct conclusion *conclusion,
                      struct error *err) {
@@ -104,9 +119,9 @@ static int add_group(const struct field *f, const char *tensor, const char *meas
     status = comparison_add(group, f->entries[i].scheme, f->entries[i].record, &axis, data ? values : NULL, title,
                             units, err);
   }
-  if (!status) {
-    status = attributes_set_real(&group->attributes, "train_length", f->L, err);
-  }
+  status = status ? status : attributes_set_real(&group->attributes, "train_length", f->L, err);
+  status = status ? status : attributes_set_real(&group->attributes, "margin", f->margin, err);
+  status = status ? status : name_learned(f, &group->attributes, err);
   free(values);
   return status;
 }

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "jobs/decide.h"
 #include "jobs/expect.h"
+#include "jobs/job_key.h"
 #include "jobs/stack.h"
 
 #include <stdlib.h>
@@ -43,21 +44,51 @@ static int conclude_experiment(const struct plan *plan, const struct run *run, s
   return status;
 }
 
+/* An experiment's records for the decision. */
+static struct decide_source source_of(const struct plan_experiment *entry, const struct run_experiment *run) {
+  struct decide_source source = {.experiment = entry->label, .records = run->schemes, .trained = entry->info->trains};
+  for (size_t i = 0; i < run->conclusion.n_comparisons && source.trained && !source.learned; i++) {
+    const struct attributes *attributes = &run->conclusion.comparisons[i].attributes;
+    const struct attribute *learned = attributes_find(attributes, "learned");
+    const struct attribute *length = attributes_find(attributes, "train_length");
+    source.learned = learned && length ? learned->text : NULL;
+    source.train_length = length ? length->real : 0;
+  }
+  return source;
+}
+
+/* The key of what was decided, beside the verdict: whoever has the same one has the same decision. */
+static int sign(const struct plan *plan, struct run *run, const struct evidence *evidence, struct error *err) {
+  char key[HASH_TEXT];
+  int status = decision_key(plan, run->records, evidence->digest, key, err);
+  return status ? status : attributes_set_text(&run->decision.conclusion.comparisons[0].attributes, "key", key, err);
+}
+
 /* What the plan decides, from the records of all experiments. */
 static int decide(const struct plan *plan, struct run *run, struct error *err) {
-  struct decide_source *sources = memory_new(plan->n_experiments, sizeof *sources, "decision", err);
+  struct decide_source *sources = memory_new(plan->n_experiments + 1, sizeof *sources, "decision", err);
+  struct evidence evidence = {0};
   run->decision.schemes = sources ? memory_new(plan->n_schemes, sizeof *run->decision.schemes, "records", err) : NULL;
   int status = run->decision.schemes ? 0 : (int)err->code;
-  for (size_t i = 0; !status && i < plan->n_experiments; i++) {
-    sources[i] = (struct decide_source){plan->experiments[i].label, run->experiments[i].schemes};
+  size_t n = plan->n_experiments;
+  for (size_t i = 0; !status && i < n; i++) {
+    sources[i] = source_of(&plan->experiments[i], &run->experiments[i]);
+  }
+  if (!status && plan->decision->trained) {
+    status = evidence_open(plan, &evidence, err);
+    sources[n++] =
+        (struct decide_source){PLAN_TRAINED, evidence.records, true, evidence.train_length, evidence.learned};
   }
   struct decide_result result = {.plan = plan};
-  status = status ? status : decide_judge(plan, sources, plan->n_experiments, &result, err);
+  status = status ? status : decide_judge(plan, sources, n, &result, err);
   if (!status) {
+    result.evidence = evidence.records ? &evidence : NULL;
     run->n_broken += result.unjudged;
     status = decide_write(&result, run->decision.schemes, &run->decision.conclusion, err);
     decide_free(&result);
   }
+  status = status ? status : sign(plan, run, &evidence, err);
+  evidence_close(&evidence);
   free(sources);
   return status;
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 const char *decide_outcome_name(enum decide_outcome outcome) {
-  static const char *const names[] = {"met", "not met", "not separated", "undefined", "not measured"};
+  static const char *const names[] = {"met", "not met", "not separated", "undefined", "not measured", "not learned"};
   return names[outcome];
 }
 
@@ -28,6 +28,9 @@ static void hold(const struct plan_condition *condition, struct decide_number *n
   bool has_interval = !isnan(number->low) && condition->margin > 0;
   number->margins_low = has_interval ? worst / condition->margin : NAN;
   number->margins_high = has_interval ? best / condition->margin : NAN;
+  if (number->outcome == DECIDE_NOT_LEARNED) {
+    return; /* shown, not judged */
+  }
   if (beyond >= condition->margin && worst >= 0) {
     number->outcome = DECIDE_MET;
   } else if (beyond <= -condition->margin && beyond < 0 && best < 0) {
@@ -35,6 +38,50 @@ static void hold(const struct plan_condition *condition, struct decide_number *n
   } else {
     number->outcome = DECIDE_NOT_SEPARATED;
   }
+}
+
+bool decide_counts(const struct decide_scheme *scheme, size_t i) {
+  return scheme->conditions[i].trained || !scheme->has_trained;
+}
+
+/* What the conditions that count make of a scheme. */
+static enum decide_standing standing_of(const struct plan_decision *decision, const struct decide_scheme *scheme) {
+  bool fails = false, open = false, swapped = false, not_learned = false, any = false;
+  for (size_t i = 0; i < decision->n_conditions; i++) {
+    const struct decide_number *number = &scheme->conditions[i];
+    if (decide_counts(scheme, i)) {
+      swapped = swapped || number->swapped;
+      any = any || number->outcome != DECIDE_NOT_MEASURED;
+      fails = fails || number->outcome == DECIDE_NOT_MET || number->outcome == DECIDE_UNDEFINED;
+      open = open || number->outcome == DECIDE_NOT_SEPARATED || number->outcome == DECIDE_NOT_MEASURED;
+      not_learned = not_learned || number->outcome == DECIDE_NOT_LEARNED;
+    }
+  }
+  for (size_t i = 0; i < decision->n_stated; i++) {
+    fails = fails || !scheme->stated[i];
+  }
+  swapped = swapped || (!scheme->has_trained && scheme->rank.swapped);
+  return swapped       ? STANDING_NO_VERDICT
+         : !any        ? STANDING_NO_NUMBERS
+         : fails       ? STANDING_FAILS
+         : not_learned ? STANDING_NOT_LEARNED
+         : open        ? STANDING_OPEN
+                       : STANDING_MEETS;
+}
+
+/* The scheme's role in forward passes; where there are none, that of its trained models. */
+static void take_role(const struct decide_number *number, enum scheme_role role, struct decide_scheme *scheme,
+                      bool *forward) {
+  bool measured = number->outcome != DECIDE_NOT_MEASURED;
+  if (measured && (!number->trained || !*forward)) {
+    scheme->role = scheme->role == ROLE_SWAPPED_IN && *forward ? ROLE_SWAPPED_IN : role;
+    *forward = *forward || !number->trained;
+  }
+}
+
+static void count_units(const struct decide_number *number, struct decide_result *result) {
+  size_t *most = number->trained ? &result->n_trained_seeds : &result->n_units;
+  *most = number->n_units > *most ? number->n_units : *most;
 }
 
 static int judge_scheme(const struct plan *plan, const struct decide_source *sources, size_t n_sources, size_t s,
@@ -48,7 +95,8 @@ static int judge_scheme(const struct plan *plan, const struct decide_source *sou
     return err->code;
   }
   scheme->role = plan->schemes[s].info->sites ? ROLE_UNTRAINED : ROLE_CONTROL;
-  bool fails = false, open = false, swapped = false, any = false;
+  scheme->lead = scheme->lead_low = scheme->lead_high = scheme->lead_p = NAN;
+  bool forward = false;
   for (size_t i = 0; i < decision->n_conditions; i++) {
     struct decide_number *number = &scheme->conditions[i];
     enum scheme_role role = scheme->role;
@@ -56,55 +104,24 @@ static int judge_scheme(const struct plan *plan, const struct decide_source *sou
       return err->code;
     }
     hold(&decision->conditions[i], number);
-    swapped = swapped || role == ROLE_SWAPPED_IN;
-    scheme->role = role;
-    any = any || number->outcome != DECIDE_NOT_MEASURED;
-    fails = fails || number->outcome == DECIDE_NOT_MET || number->outcome == DECIDE_UNDEFINED;
-    open = open || number->outcome == DECIDE_NOT_SEPARATED || number->outcome == DECIDE_NOT_MEASURED;
-    result->n_units = number->n_units > result->n_units ? number->n_units : result->n_units;
+    take_role(number, role, scheme, &forward);
+    count_units(number, result);
+    scheme->has_trained = scheme->has_trained || (number->trained && number->outcome != DECIDE_NOT_MEASURED);
   }
   for (size_t i = 0; i < decision->n_stated; i++) {
     for (size_t m = 0; m < decision->stated[i].n_met_by; m++) {
       scheme->stated[i] = scheme->stated[i] || !strcmp(decision->stated[i].met_by[m], plan->schemes[s].label);
     }
-    fails = fails || !scheme->stated[i];
   }
   if (decision->rank) {
     enum scheme_role role = scheme->role;
     if (decide_number(plan, sources, n_sources, decision->rank, s, &scheme->rank, &role, &result->unit, err)) {
       return err->code;
     }
-    swapped = swapped || role == ROLE_SWAPPED_IN;
+    take_role(&scheme->rank, role, scheme, &forward);
   }
-  scheme->role = swapped ? ROLE_SWAPPED_IN : scheme->role;
-  scheme->standing = swapped ? STANDING_NO_VERDICT
-                     : !any  ? STANDING_NO_NUMBERS
-                     : fails ? STANDING_FAILS
-                     : open  ? STANDING_OPEN
-                             : STANDING_MEETS;
+  scheme->standing = standing_of(decision, scheme);
   return 0;
-}
-
-/* Whether `a` leads `b` by at least the margin, and the interval of their difference, unit by unit, does not hold 0. */
-static bool leads(const struct plan_condition *rank, const struct decide_number *a, const struct decide_number *b,
-                  struct error *err, bool *answer) {
-  double sign = rank->above ? 1 : -1;
-  double lead = sign * (a->value - b->value);
-  *answer = isnan(b->value) ? !isnan(a->value) : lead > 0 && lead >= rank->margin;
-  if (!*answer || a->n_units != b->n_units || a->n_units < 2 || isnan(b->value)) {
-    return true;
-  }
-  double *differences = memory_new(a->n_units, sizeof *differences, "differences", err);
-  if (!differences) {
-    return false;
-  }
-  for (size_t i = 0; i < a->n_units; i++) {
-    differences[i] = sign * (a->units[i] - b->units[i]);
-  }
-  struct interval interval = student_interval(differences, a->n_units, 0.95);
-  *answer = interval.mean - interval.half > 0;
-  free(differences);
-  return true;
 }
 
 static bool is_better(const struct plan_condition *rank, const struct decide_number *a, const struct decide_number *b) {
@@ -112,6 +129,68 @@ static bool is_better(const struct plan_condition *rank, const struct decide_num
     return !isnan(a->value) && isnan(b->value);
   }
   return rank->above ? a->value > b->value : a->value < b->value;
+}
+
+static bool runs(const struct decide_scheme *scheme) {
+  return scheme->standing == STANDING_MEETS || scheme->standing == STANDING_OPEN;
+}
+
+/* The leader's lead over a scheme, unit by unit, and p of the paired t test in scheme->lead_p. */
+static int pair_with_leader(const struct plan_condition *rank, const struct decide_number *leader,
+                            struct decide_scheme *scheme, struct error *err) {
+  const struct decide_number *number = &scheme->rank;
+  double sign = rank->above ? 1 : -1;
+  scheme->lead = sign * (leader->value - number->value);
+  if (leader->n_units != number->n_units || leader->n_units < 2 || isnan(scheme->lead)) {
+    return 0;
+  }
+  double *differences = memory_new(leader->n_units, sizeof *differences, "differences", err);
+  if (!differences) {
+    return err->code;
+  }
+  for (size_t i = 0; i < leader->n_units; i++) {
+    differences[i] = sign * (leader->units[i] - number->units[i]);
+  }
+  struct interval interval = student_interval(differences, leader->n_units, 0.95);
+  free(differences);
+  double freedom = (double)leader->n_units - 1, error = interval.half / student_quantile(0.05, freedom);
+  scheme->lead_low = interval.mean - interval.half;
+  scheme->lead_high = interval.mean + interval.half;
+  scheme->lead_p = error > 0 ? student_two_sided(interval.mean / error, freedom) : interval.mean == 0 ? 1 : 0;
+  return 0;
+}
+
+/* Pairs of the leader with all others in the running; p after Holm. */
+static int compare_with_leader(struct decide_result *result, struct error *err) {
+  size_t n = result->plan->n_schemes;
+  double *p = memory_new(n, 2 * sizeof *p, "pairs", err), *adjusted = p + n;
+  int status = p ? 0 : (int)err->code;
+  for (size_t s = 0; !status && s < n; s++) {
+    if (s != result->leader && runs(&result->schemes[s])) {
+      status = pair_with_leader(result->plan->decision->rank, &result->schemes[result->leader].rank,
+                                &result->schemes[s], err);
+    }
+    p[s] = result->schemes[s].lead_p;
+  }
+  if (!status) {
+    holm_adjust(p, n, adjusted);
+  }
+  for (size_t s = 0; !status && s < n; s++) {
+    result->schemes[s].lead_p = adjusted[s];
+  }
+  free(p);
+  return status;
+}
+
+/* Whether the leader leads by at least the margin, and, with several units, the interval of the lead does not hold 0
+ * and p after Holm is 0.05 at most. */
+static bool leads(const struct plan_condition *rank, const struct decide_number *leader,
+                  const struct decide_scheme *scheme) {
+  if (isnan(scheme->rank.value)) {
+    return !isnan(leader->value);
+  }
+  bool told = isnan(scheme->lead_p) || (scheme->lead_low > 0 && scheme->lead_p <= 0.05);
+  return scheme->lead > 0 && scheme->lead >= rank->margin && told;
 }
 
 /* Among those that meet every condition; those that may meet them can take the lead away. */
@@ -135,16 +214,14 @@ static int find_winner(struct decide_result *result, struct error *err) {
     return 0;
   }
   bool wins = rank ? !isnan(result->schemes[result->leader].rank.value) : result->n_meets + result->n_open == 1;
+  if (rank && compare_with_leader(result, err)) {
+    return err->code;
+  }
   for (size_t s = 0; rank && s < plan->n_schemes; s++) {
-    enum decide_standing standing = result->schemes[s].standing;
-    if (s == result->leader || (standing != STANDING_MEETS && standing != STANDING_OPEN)) {
+    if (s == result->leader || !runs(&result->schemes[s])) {
       continue;
     }
-    bool answer;
-    if (!leads(rank, &result->schemes[result->leader].rank, &result->schemes[s].rank, err, &answer)) {
-      return err->code;
-    }
-    wins = wins && answer;
+    wins = wins && leads(rank, &result->schemes[result->leader].rank, &result->schemes[s]);
     if (result->second == none || is_better(rank, &result->schemes[s].rank, &result->schemes[result->second].rank)) {
       result->second = s;
     }
@@ -156,7 +233,7 @@ static int find_winner(struct decide_result *result, struct error *err) {
 
 int decide_judge(const struct plan *plan, const struct decide_source *sources, size_t n_sources,
                  struct decide_result *out, struct error *err) {
-  *out = (struct decide_result){.plan = plan, .unit = ""};
+  *out = (struct decide_result){.plan = plan, .unit = "", .forward_length = NAN};
   out->schemes = memory_new(plan->n_schemes, sizeof *out->schemes, "decision", err);
   int status = out->schemes ? 0 : (int)err->code;
   for (size_t s = 0; !status && s < plan->n_schemes; s++) {
@@ -169,6 +246,11 @@ int decide_judge(const struct plan *plan, const struct decide_source *sources, s
       measured = measured || out->schemes[s].conditions[i].outcome != DECIDE_NOT_MEASURED;
     }
     out->unjudged = out->unjudged || !measured;
+  }
+  for (size_t i = 0; !status && i < n_sources; i++) {
+    for (size_t s = 0; !sources[i].trained && isnan(out->forward_length) && s < plan->n_schemes; s++) {
+      out->forward_length = decide_attribute(&sources[i].records[s], "train_length");
+    }
   }
   status = status ? status : find_winner(out, err);
   if (status) {

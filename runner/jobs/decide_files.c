@@ -64,6 +64,9 @@ static char *markdown(const struct plan *plan, const struct conclusion *conclusi
   }
   text_append(&out, "## What was measured\n\n");
   append_table(&out, schemes);
+  if (conclusion->n_tables > 2) {
+    append_table(&out, &conclusion->tables[2]);
+  }
   text_append(&out, "## What follows\n\n");
   for (size_t i = 1; i < schemes->n_notes; i++) {
     text_printf(&out, "%s\n\n", schemes->notes[i]);

@@ -26,12 +26,10 @@ static const struct axis *length_axis(const struct tensor *tensor, unsigned *whi
   return NULL;
 }
 
-static double attribute_number(const struct record *record, const char *name) {
+double decide_attribute(const struct record *record, const char *name) {
   const struct attribute *attribute = attributes_find(&record->attributes, name);
-  if (!attribute) {
-    return NAN;
-  }
-  return attribute->kind == ATTRIBUTE_INT ? (double)attribute->integer : attribute->real;
+  bool real = attribute && attribute->kind == ATTRIBUTE_REAL;
+  return attribute && attribute->kind == ATTRIBUTE_INT ? (double)attribute->integer : real ? attribute->real : NAN;
 }
 
 /* The places on the tensor's axes: those that the config chose, and the length's. A measure without such an axis is of
@@ -44,7 +42,7 @@ static bool choose(const struct plan_condition *condition, const struct record *
   unsigned which;
   const struct axis *axis = length_axis(tensor, &which);
   if (!axis) {
-    double own = attribute_number(record, "length");
+    double own = decide_attribute(record, "length");
     bool same = own == condition->length;
     if (!same && isnan(own)) {
       snprintf(reason, MEASURED_REASON, "%.60s has no length", condition->measure.measure);
@@ -98,11 +96,12 @@ static int reduce_units(const struct plan_condition *condition, const struct ten
 
 /* The record that the condition speaks of: by the experiment's name, or the first that has the measure. */
 static const struct record *record_of(const struct plan_condition *condition, const struct decide_source *sources,
-                                      size_t n_sources, size_t s) {
+                                      size_t n_sources, size_t s, const struct decide_source **source) {
   for (size_t i = 0; i < n_sources; i++) {
     const char *wanted = condition->measure.experiment;
     const struct record *record = &sources[i].records[s];
     if ((!*wanted || !strcmp(wanted, sources[i].experiment)) && record_find(record, condition->measure.measure)) {
+      *source = &sources[i];
       return record;
     }
   }
@@ -117,14 +116,18 @@ static void say_missing(const struct plan_condition *condition, const struct dec
   for (size_t i = 0; i < n_sources; i++) {
     const char *wanted = condition->measure.experiment;
     const struct record *record = &sources[i].records[s];
+    out->trained = out->trained || (sources[i].trained && !strcmp(wanted, sources[i].experiment));
     if ((!*wanted || !strcmp(wanted, sources[i].experiment)) && record->status == RECORD_UNDEFINED) {
       out->outcome = DECIDE_UNDEFINED;
       snprintf(out->reason, sizeof out->reason, "%.150s", record->error.text);
       return;
     }
     if ((!*wanted || !strcmp(wanted, sources[i].experiment)) && record->status != RECORD_MEASURED) {
-      snprintf(out->reason, sizeof out->reason, "the job %s",
-               record->status == RECORD_FAILED ? "failed" : "was not run");
+      bool told = record->status == RECORD_NOT_RUN && record->error.text[0];
+      snprintf(out->reason, sizeof out->reason, "%.150s",
+               told                              ? record->error.text
+               : record->status == RECORD_FAILED ? "the job failed"
+                                                 : "the job was not run");
     }
   }
 }
@@ -159,12 +162,15 @@ int decide_number(const struct plan *plan, const struct decide_source *sources, 
                                 .margins_low = NAN,
                                 .margins_high = NAN,
                                 .outcome = DECIDE_MET};
-  const struct record *record = record_of(condition, sources, n_sources, s);
+  const struct decide_source *source = NULL;
+  const struct record *record = record_of(condition, sources, n_sources, s, &source);
   if (!record) {
     say_missing(condition, sources, n_sources, s, out);
     return 0;
   }
   *role = record_role(record);
+  out->trained = source->trained;
+  out->swapped = !source->trained && *role == ROLE_SWAPPED_IN;
   const struct tensor *tensor = record_find(record, condition->measure.measure);
   bool is_unit = tensor->rank && !strcmp(tensor->axis[0].name, "seed") && tensor->axis[0].length > 1;
   char by_text[RECORD_NAME + 16];
@@ -188,9 +194,14 @@ int decide_number(const struct plan *plan, const struct decide_source *sources, 
     snprintf(out->reason, sizeof out->reason, "nothing is left to look at");
     return 0;
   }
-  if (is_unit && out->n_units > 1) {
+  if (is_unit && out->n_units > 1 && !out->trained) {
     *unit = !strcmp(tensor->axis[0].name, "seed") ? "seed" : "text";
   }
   summarise(out);
+  bool beyond = source->learned && condition->length > source->train_length;
+  if (out->outcome == DECIDE_MET && beyond && !evidence_has_learned(source->learned, record->label)) {
+    out->outcome = DECIDE_NOT_LEARNED;
+    snprintf(out->reason, sizeof out->reason, "not learned at %g", source->train_length);
+  }
   return 0;
 }

@@ -11,7 +11,7 @@
 static const char *const standing_names[] = {
     [STANDING_MEETS] = "meets every condition", [STANDING_OPEN] = "cannot be told",
     [STANDING_FAILS] = "does not meet them",    [STANDING_NO_VERDICT] = "no verdict: swapped in",
-    [STANDING_NO_NUMBERS] = "no numbers",
+    [STANDING_NO_NUMBERS] = "no numbers",       [STANDING_NOT_LEARNED] = "no verdict: not learned at L",
 };
 
 /* ---- records ------------------------------------------------------------------------------------------------------
@@ -64,8 +64,8 @@ static int add_flags(const struct decide_result *result, size_t s, struct record
   for (size_t i = 0; outcome && i < n; i++) {
     ((uint8_t *)outcome->data)[i] = (uint8_t)result->schemes[s].conditions[i].outcome;
   }
-  int status =
-      outcome ? tensor_set_flags(outcome, "met not_met not_separated undefined not_measured", err) : (int)err->code;
+  int status = outcome ? tensor_set_flags(outcome, "met not_met not_separated undefined not_measured not_learned", err)
+                       : (int)err->code;
   struct tensor *standing =
       status ? NULL
              : record_add(record,
@@ -76,7 +76,7 @@ static int add_flags(const struct decide_result *result, size_t s, struct record
     return (int)err->code;
   }
   *(uint8_t *)standing->data = (uint8_t)result->schemes[s].standing;
-  return tensor_set_flags(standing, "meets open fails no_verdict no_numbers", err);
+  return tensor_set_flags(standing, "meets open fails no_verdict no_numbers not_learned", err);
 }
 
 static int fill_record(const struct decide_result *result, size_t s, struct record *record, struct error *err) {
@@ -108,6 +108,7 @@ static int fill_record(const struct decide_result *result, size_t s, struct reco
   }
   int status = add_flags(result, s, record, err);
   status = !status && plan->decision->rank ? add_rank(&scheme->rank, record, err) : status;
+  status = status ? status : decide_trained_record(result, s, record, err);
   status = status ? status : attributes_set_text(&record->attributes, "scheme", plan->schemes[s].info->id, err);
   return status ? status : attributes_set_text(&record->attributes, "role", scheme_role_name(scheme->role), err);
 }
@@ -134,16 +135,32 @@ static int fill_comparison(const struct decide_result *result, const struct reco
 /* ---- tables -------------------------------------------------------------------------------------------------------
  */
 
+enum kind { KIND_FORWARD, KIND_TRAINED };
+static const char *const evidence_words[] = {"forward passes", "trained models"};
+
+/* What a condition looks at. */
+static enum kind evidence_of(const struct decide_result *result, size_t i) {
+  for (size_t s = 0; s < result->plan->n_schemes; s++) {
+    if (result->schemes[s].conditions[i].trained) {
+      return KIND_TRAINED;
+    }
+  }
+  return KIND_FORWARD;
+}
+
 static int condition_row(const struct decide_result *result, size_t i, struct table *rows, struct error *err) {
   const struct plan_condition *c = &result->plan->decision->conditions[i];
   struct text met = {0};
   for (size_t s = 0; s < result->plan->n_schemes; s++) {
-    if (result->schemes[s].conditions[i].outcome == DECIDE_MET && result->schemes[s].standing != STANDING_NO_VERDICT) {
+    const struct decide_scheme *scheme = &result->schemes[s];
+    bool judged = scheme->standing != STANDING_NO_VERDICT && !scheme->conditions[i].swapped;
+    if (scheme->conditions[i].outcome == DECIDE_MET && judged) {
       text_printf(&met, "%s%s", met.length ? ", " : "", result->plan->schemes[s].label);
     }
   }
   int status = table_number_as(rows, (double)(i + 1), err, "%zu", i + 1);
   status = status ? status : table_text(rows, err, "%s", c->measure.text);
+  status = status ? status : table_text(rows, err, "%s", evidence_words[evidence_of(result, i)]);
   status = status ? status : table_number(rows, c->length, err);
   status = status ? status : table_text(rows, err, "%s", c->above ? ">=" : "<=");
   status = status ? status : table_number(rows, c->limit, err);
@@ -160,6 +177,7 @@ static int conditions_table(const struct decide_result *result, struct table *ro
   if (table_title(rows, err, "decision: %s", question && question[0] ? question : result->plan->title) ||
       table_column(rows, "condition", "condition", true, false, err) ||
       table_column(rows, "measure", "measure", false, false, err) ||
+      table_column(rows, "evidence", "evidence", false, false, err) ||
       table_column(rows, "length", "at", true, false, err) || table_column(rows, "relation", "is", false, false, err) ||
       table_column(rows, "limit", "limit", true, false, err) ||
       table_column(rows, "margin", "margin", true, false, err) ||
@@ -257,14 +275,20 @@ static int note(int status, struct text *text, struct table *rows, struct error 
 }
 
 static int add_argument(const struct decide_result *result, struct table *rows, struct error *err) {
-  struct text verdict = {0}, preferred = {0}, lead = {0}, limits = {0};
+  struct text verdict = {0}, preferred = {0}, lead = {0}, trained = {0}, disagreement = {0}, limits = {0};
   decide_verdict(result, &verdict);
   decide_preferred_text(result, &preferred);
   decide_lead_text(result, &lead);
   decide_limits_text(result, &limits);
+  if (result->evidence) {
+    decide_trained_text(result, &trained);
+    decide_disagreement_text(result, &disagreement);
+  }
   int status = note(0, &verdict, rows, err);
   status = note(status, &preferred, rows, err);
   status = note(status, &lead, rows, err);
+  status = note(status, &trained, rows, err);
+  status = note(status, &disagreement, rows, err);
   for (size_t i = 0; !status && i < result->plan->decision->n_conditions; i++) {
     struct text change = {0};
     text_append(&change, i ? "" : "What would change it. ");
@@ -311,7 +335,17 @@ static int add_attributes(const struct decide_result *result, const struct table
                                         won ? result->plan->schemes[result->winner].label : "", err);
   status = status ? status : attributes_set_text(&comparison->attributes, "argument", whole, err);
   free(whole);
-  return status;
+  struct text kinds = {0};
+  for (size_t i = 0; i < result->plan->decision->n_conditions; i++) {
+    text_printf(&kinds, "%s%s", i ? " " : "", evidence_of(result, i) == KIND_TRAINED ? "trained" : "forward");
+  }
+  char *evidence = status ? NULL : text_take(&kinds, err);
+  text_free(&kinds);
+  status = status     ? status
+           : evidence ? attributes_set_text(&comparison->attributes, "evidence", evidence, err)
+                      : (int)err->code;
+  free(evidence);
+  return !status && result->evidence ? decide_trained_attributes(result, comparison, err) : status;
 }
 
 int decide_write(const struct decide_result *result, struct record *records, struct conclusion *conclusion,
@@ -321,11 +355,12 @@ int decide_write(const struct decide_result *result, struct record *records, str
     status = fill_record(result, s, &records[s], err);
   }
   status = status ? status : add_comparisons(result, records, conclusion, err);
-  if (!status && (!conclusion_add_table(conclusion, err) || !conclusion_add_table(conclusion, err))) {
-    status = (int)err->code;
+  for (size_t i = 0; !status && i < (result->evidence ? 3 : 2); i++) {
+    status = conclusion_add_table(conclusion, err) ? 0 : (int)err->code;
   }
   status = status ? status : conditions_table(result, &conclusion->tables[0], err);
   status = status ? status : schemes_table(result, &conclusion->tables[1], err);
   status = status ? status : add_argument(result, &conclusion->tables[1], err);
+  status = !status && result->evidence ? decide_trained_table(result, &conclusion->tables[2], err) : status;
   return status ? status : add_attributes(result, &conclusion->tables[1], &conclusion->comparisons[0], err);
 }

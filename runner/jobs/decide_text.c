@@ -78,6 +78,13 @@ static void why_not(const struct decide_result *result, size_t s, struct text *o
   }
   for (size_t i = 0; i < decision->n_conditions; i++) {
     const struct decide_number *number = &scheme->conditions[i];
+    if (!decide_counts(scheme, i)) {
+      continue;
+    }
+    if (number->outcome == DECIDE_NOT_LEARNED) {
+      text_append(out, "has not learned at the length that it was trained on, so that nothing beyond is judged");
+      return;
+    }
     if (number->outcome == DECIDE_NOT_MET) {
       text_printf(out, "misses condition %zu (%.3g where %.10g is the limit)", i + 1, number->value,
                   decision->conditions[i].limit);
@@ -133,7 +140,7 @@ static size_t nearest(const struct decide_result *result, size_t condition, bool
   bool above = result->plan->decision->conditions[condition].above;
   for (size_t s = 0; s < result->plan->n_schemes; s++) {
     const struct decide_number *number = &result->schemes[s].conditions[condition];
-    if (result->schemes[s].standing == STANDING_NO_VERDICT || isnan(number->value) ||
+    if (result->schemes[s].standing == STANDING_NO_VERDICT || number->swapped || isnan(number->value) ||
         (number->outcome == DECIDE_MET) != met) {
       continue;
     }
@@ -180,12 +187,17 @@ void decide_lead_text(const struct decide_result *result, struct text *out) {
     const struct decide_number *second = &result->schemes[result->second].rank;
     text_printf(out, ", %s %.3g: a lead of %.3g where the margin is %.10g", label(result, result->second),
                 second->value, fabs(first->value - second->value), rank->margin);
+    const struct decide_scheme *next = &result->schemes[result->second];
+    if (!isnan(next->lead_p)) {
+      text_printf(out, " (95 %% interval [%.3g, %.3g], p after Holm %.2g)", next->lead_low, next->lead_high,
+                  next->lead_p);
+    }
   }
   text_append(out, ".");
 }
 
 void decide_limits_text(const struct decide_result *result, struct text *out) {
-  bool trained = false, forward = false;
+  bool trained = result->evidence != NULL, forward = false;
   for (size_t i = 0; i < result->plan->n_experiments; i++) {
     trained = trained || result->plan->experiments[i].info->trains;
     forward = forward || !result->plan->experiments[i].info->trains;
@@ -201,8 +213,15 @@ void decide_limits_text(const struct decide_result *result, struct text *out) {
     text_append(out, forward ? " " : "");
     text_append(out, "The trained models are small ones: their order need not be that of large ones.");
   }
-  if (result->unit[0]) {
-    text_printf(out, " Intervals are 95 %% t intervals over %zu %ss.", result->n_units, result->unit);
+  if (result->unit[0] || result->n_trained_seeds > 1) {
+    text_append(out, " Intervals are 95 % t intervals over ");
+    if (result->unit[0]) {
+      text_printf(out, "%zu %ss%s", result->n_units, result->unit, result->n_trained_seeds > 1 ? " and " : "");
+    }
+    if (result->n_trained_seeds > 1) {
+      text_printf(out, "%zu seeds of trained models", result->n_trained_seeds);
+    }
+    text_append(out, ".");
   } else {
     text_append(out, " There is one unit (text or seed), so no interval: the margin alone separates.");
   }

@@ -4,9 +4,11 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "input/tensor_file.h"
+#include "jobs/record_digest.h"
 #include "results/results.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -133,5 +135,36 @@ int job_keys(const struct plan *plan, const struct job_key_setting *setting, cha
   free(experiments);
   free(schemes);
   free(common);
+  return status;
+}
+
+/* ---- of a decision ---- */
+
+static char *name_evidence(void *context, const char *path, struct error *err) {
+  struct text text = {0};
+  (void)path; /* decision.trained is the only one there is */
+  text_printf(&text, "sha256:%s", (const char *)context);
+  return text_take(&text, err);
+}
+
+int decision_key(const struct plan *plan, const struct record *records, const char *trained, char key[HASH_TEXT],
+                 struct error *err) {
+  char digest[HASH_TEXT], evidence[HASH_TEXT];
+  snprintf(evidence, sizeof evidence, "%s", trained);
+  const struct path_names names = {name_evidence, evidence};
+  char *section = plan_print_piece(plan, PIECE_DECISION, 0, &names, err);
+  struct text text = {0};
+  text_printf(&text, "pe-run decision\nnumeric version %s\n%s", pe_numeric_version(), section ? section : "");
+  int status = section ? 0 : (int)err->code;
+  for (size_t i = 0; !status && i < plan->n_jobs; i++) {
+    const struct job *job = &plan->jobs[i];
+    status = record_digest(&records[i], digest, err);
+    text_printf(&text, "%s/%s %s\n", plan->experiments[job->experiment].label, plan->schemes[job->scheme].label,
+                digest);
+  }
+  free(section);
+  char *whole = text_take(&text, err);
+  status = status ? status : whole ? hash_bytes(whole, strlen(whole), key, err) : (int)err->code;
+  free(whole);
   return status;
 }

@@ -9,6 +9,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+void job_positions_text(const struct plan_scheme *scheme, char out[JOB_VARIANT]) {
+  static const char *const names[] = {
+      [POSITION_AS_IS] = "",      [POSITION_OFFSET] = "offset", [POSITION_DIVIDE] = "divide",
+      [POSITION_CLAMP] = "clamp", [POSITION_WRAP] = "wrap",     [POSITION_SHUFFLED] = "shuffled"};
+  const struct position_map *map = &scheme->map;
+  if (map->kind == POSITION_AS_IS || map->kind == POSITION_SHUFFLED) {
+    snprintf(out, JOB_VARIANT, "%s", names[map->kind]);
+  } else if (map->automatic) {
+    snprintf(out, JOB_VARIANT, "%s: auto", names[map->kind]);
+  } else {
+    snprintf(out, JOB_VARIANT, "%s: %.17g", names[map->kind], map->value);
+  }
+}
+
+void job_layers_text(const struct plan_scheme *scheme, char out[JOB_VARIANT]) {
+  out[0] = '\0';
+  if (scheme->other_every) {
+    snprintf(out, JOB_VARIANT, "every %zu: %s", scheme->other_every, scheme->other_scheme);
+  }
+}
+
+static int name_variant(const struct plan_scheme *scheme, struct attributes *attributes, struct error *err) {
+  char positions[JOB_VARIANT], layers[JOB_VARIANT];
+  job_positions_text(scheme, positions);
+  job_layers_text(scheme, layers);
+  int status = positions[0] ? attributes_set_text(attributes, "positions", positions, err) : 0;
+  return !status && layers[0] ? attributes_set_text(attributes, "layers", layers, err) : status;
+}
+
 int job_record_name(const struct plan *plan, const struct job *job, struct record *record, struct error *err) {
   const struct plan_experiment *experiment = &plan->experiments[job->experiment];
   const struct plan_scheme *scheme = &plan->schemes[job->scheme];
@@ -30,6 +59,7 @@ int job_record_name(const struct plan *plan, const struct job *job, struct recor
   status = status ? status : attributes_set_text(attributes, "plugin_version", info->plugin_version, err);
   status = status ? status : attributes_set_text(attributes, "plugin_sha256", info->sha256, err);
   status = status ? status : attributes_set_text(attributes, "params", params, err);
+  status = status ? status : name_variant(scheme, attributes, err);
   free(params);
   return status;
 }

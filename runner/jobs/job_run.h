@@ -20,6 +20,12 @@ struct job_setting {
  * the scheme have. 0 or ERROR_MEMORY; to be released with record_free either way. */
 int job_record_name(const struct plan *plan, const struct job *job, struct record *record, struct error *err);
 
+/* How the scheme's entry changes positions ("divide: auto") and layers ("every 4: none"), as the records say it in the
+ * attributes `positions` and `layers`; "": not at all. */
+enum { JOB_VARIANT = RECORD_NAME + 40 };
+void job_positions_text(const struct plan_scheme *scheme, char out[JOB_VARIANT]);
+void job_layers_text(const struct plan_scheme *scheme, char out[JOB_VARIANT]);
+
 /* Say of such a record that its job failed. 0 or ERROR_MEMORY. */
 int job_record_fail(struct record *record, const struct error *failure, struct error *err);
 

@@ -1,6 +1,7 @@
 #include "jobs/workshop.h"
 
 #include "base/memory.h"
+#include "jobs/evidence.h"
 #include "jobs/habitat.h"
 #include "jobs/job_key.h"
 #include "jobs/part.h"
@@ -86,6 +87,19 @@ static int digest_of(struct workshop *workshop, const char *id, const char **dig
   return scheme ? 0 : (int)err->code;
 }
 
+/* What a decision rests on beside the run is looked at before the first job, so that nobody waits for a refusal. */
+static int check_evidence(const struct plan *plan, struct error *err) {
+  struct evidence evidence;
+  if (!plan->decision || !plan->decision->trained) {
+    return 0;
+  }
+  int status = evidence_open(plan, &evidence, err);
+  if (!status) {
+    evidence_close(&evidence);
+  }
+  return status;
+}
+
 int workshop_keys(struct workshop *workshop, char (*keys)[HASH_TEXT], struct error *err) {
   const struct plan *plan = workshop->setting.plan;
   struct job_key_setting setting = {.reference = workshop->setting.reference, .trained = ""};
@@ -93,7 +107,8 @@ int workshop_keys(struct workshop *workshop, char (*keys)[HASH_TEXT], struct err
   for (size_t i = 0; i < plan->n_experiments; i++) {
     needs_model = needs_model || !plan->experiments[i].info->trains;
   }
-  int status = needs_model ? open_model(workshop, plan->seed, err) : 0;
+  int status = check_evidence(plan, err);
+  status = !status && needs_model ? open_model(workshop, plan->seed, err) : status;
   const char *trained = !status && needs_model ? workshop->model->trained.scheme : NULL;
   const char **others = memory_new(plan->n_schemes, sizeof *others, "schemes", err);
   status = status ? status : others ? 0 : (int)err->code;
