@@ -15,17 +15,23 @@ struct worker {
   struct pool *pool;
   pthread_t handle;
   unsigned thread;
+  unsigned long seen; /* the last round it looked at */
 };
 
+/* A round is its number and, in the lowest bits, how many threads take part: both are published at once. */
+enum { ROUND_THREADS = 1 << 16 };
+
 struct pool {
-  unsigned threads;
-  struct worker *workers; /* [threads - 1]: threads 1 .. threads - 1; the caller of pool_run is thread 0 */
+  unsigned threads;       /* at most */
+  unsigned used;          /* take part in a round */
+  unsigned started;       /* exist, with the caller */
+  struct worker *workers; /* [threads - 1]: threads 1 .. started - 1; the caller of pool_run is thread 0 */
 
   /* Sleepers hold the lock when they look at `round` and `busy`; who changes these holds it too, or takes it before
    * waking them. */
   pthread_mutex_t lock;
   pthread_cond_t start, finish;
-  atomic_ulong round; /* counts pool_run calls; published last, so that who sees it sees the task */
+  atomic_ulong round; /* see ROUND_THREADS; published last, so that who sees it sees the task */
   atomic_uint busy;   /* workers still in this round */
   atomic_bool stop;
   size_t failed_unit; /* lowest unit that failed, SIZE_MAX: none; under the lock */
@@ -114,10 +120,15 @@ static void wait_for_round(struct pool *pool, unsigned long round) {
 static void *worker_main(void *argument) {
   struct worker *worker = argument;
   struct pool *pool = worker->pool;
-  for (unsigned long seen = 0;; seen++) {
-    wait_for_round(pool, seen);
+  for (;;) {
+    wait_for_round(pool, worker->seen);
     if (atomic_load(&pool->stop)) {
       return NULL;
+    }
+    /* A thread that takes part in a round cannot miss it, since the round waits for it; others may. */
+    worker->seen = atomic_load(&pool->round);
+    if (worker->thread >= worker->seen % ROUND_THREADS) {
+      continue;
     }
     work_off(pool, worker->thread);
     if (atomic_fetch_sub(&pool->busy, 1) == 1) {
@@ -144,8 +155,27 @@ static void wait_for_workers(struct pool *pool) {
   pthread_mutex_unlock(&pool->lock);
 }
 
+/* See to it that `threads` of them exist. */
+static int start_threads(struct pool *pool, unsigned threads, struct error *err) {
+  while (pool->started < threads) {
+    struct worker *worker = &pool->workers[pool->started - 1];
+    *worker = (struct worker){.pool = pool, .thread = pool->started, .seen = atomic_load(&pool->round)};
+    int failure = pthread_create(&worker->handle, NULL, worker_main, worker);
+    if (failure) {
+      return error_set(err, ERROR_MEMORY, "thread %u of %u cannot be started: %s", pool->started + 1, threads,
+                       strerror(failure));
+    }
+    pool->started++;
+  }
+  return 0;
+}
+
 struct pool *pool_new(unsigned threads, struct error *err) {
-  assert(threads >= 1);
+  return pool_new_for(threads, threads, err);
+}
+
+struct pool *pool_new_for(unsigned threads, unsigned used, struct error *err) {
+  assert(used >= 1 && used <= threads && threads < ROUND_THREADS);
   struct pool *pool = memory_new(1, sizeof *pool, "thread pool", err);
   if (!pool) {
     return NULL;
@@ -158,25 +188,22 @@ struct pool *pool_new(unsigned threads, struct error *err) {
   atomic_init(&pool->round, 0);
   atomic_init(&pool->busy, 0);
   atomic_init(&pool->stop, false);
-  pool->threads = 1;
+  pool->threads = threads;
+  pool->used = used;
+  pool->started = 1;
   pool->workers = memory_new(threads, sizeof *pool->workers, "thread pool", err);
-  if (!pool->workers) {
+  if (!pool->workers || start_threads(pool, used, err)) {
     pool_free(pool);
     return NULL;
   }
-  while (pool->threads < threads) {
-    struct worker *worker = &pool->workers[pool->threads - 1];
-    *worker = (struct worker){.pool = pool, .thread = pool->threads};
-    int failure = pthread_create(&worker->handle, NULL, worker_main, worker);
-    if (failure) {
-      error_set(err, ERROR_MEMORY, "thread %u of %u cannot be started: %s", pool->threads + 1, threads,
-                strerror(failure));
-      pool_free(pool);
-      return NULL;
-    }
-    pool->threads++;
-  }
   return pool;
+}
+
+int pool_use(struct pool *pool, unsigned threads, struct error *err) {
+  assert(threads >= 1 && threads <= pool->threads);
+  int status = start_threads(pool, threads, err);
+  pool->used = status ? pool->used : threads;
+  return status;
 }
 
 unsigned pool_threads(const struct pool *pool) {
@@ -194,7 +221,7 @@ static int run_in_caller(size_t units, pool_task task, void *context, struct err
 }
 
 int pool_run(struct pool *pool, size_t units, pool_task task, void *context, struct error *err) {
-  if (pool_threads(pool) == 1 || units <= 1) {
+  if (!pool || pool->used == 1 || units <= 1) {
     return run_in_caller(units, task, context, err);
   }
   pthread_mutex_lock(&pool->lock);
@@ -202,10 +229,10 @@ int pool_run(struct pool *pool, size_t units, pool_task task, void *context, str
   pool->task = task;
   pool->context = context;
   pool->failed_unit = SIZE_MAX;
-  atomic_store(&pool->busy, pool->threads - 1);
+  atomic_store(&pool->busy, pool->used - 1);
   atomic_store(&pool->next, 0);
   atomic_store(&pool->failing, false);
-  atomic_fetch_add(&pool->round, 1);
+  atomic_store(&pool->round, (atomic_load(&pool->round) / ROUND_THREADS + 1) * ROUND_THREADS + pool->used);
   pthread_cond_broadcast(&pool->start);
   pthread_mutex_unlock(&pool->lock);
 
@@ -227,7 +254,7 @@ void pool_free(struct pool *pool) {
   atomic_store(&pool->stop, true);
   pthread_cond_broadcast(&pool->start);
   pthread_mutex_unlock(&pool->lock);
-  for (unsigned i = 1; i < pool->threads; i++) {
+  for (unsigned i = 1; i < pool->started; i++) {
     pthread_join(pool->workers[i - 1].handle, NULL);
   }
   pthread_cond_destroy(&pool->finish);

@@ -13,6 +13,14 @@ struct pool;
 /* Make a pool of `threads` (>= 1) workers; the caller of pool_run is one of them. NULL with ERROR_MEMORY. */
 struct pool *pool_new(unsigned threads, struct error *err);
 
+/* The same, of which only `used` (1 .. threads < 2^16) work for now; the others are started when they are needed. */
+struct pool *pool_new_for(unsigned threads, unsigned used, struct error *err);
+
+/* From the next pool_run on, `used` (1 .. pool_threads) threads work. Call it between rounds. 0, or ERROR_MEMORY where
+ * a thread cannot be started, and nothing changes. */
+int pool_use(struct pool *pool, unsigned used, struct error *err);
+
+/* As many as may ever work at once: what has a place for each thread needs so many. 1 for NULL. */
 unsigned pool_threads(const struct pool *pool);
 
 /* Run task(context, unit, thread, err) for every unit in 0 .. units - 1, thread in 0 .. threads - 1; return when all

@@ -281,6 +281,43 @@ static size_t choose(const struct crew *crew, const struct hand *hand) {
   return best;
 }
 
+/* ---- threads ----
+ * They belong to the jobs that run: when none waits any more, those that still run get the cores of those that have
+ * ended. */
+
+/* Threads of the i-th worker that is busy. */
+static unsigned share_of(const struct crew *crew, unsigned i) {
+  const struct board *board = crew->board;
+  size_t jobs = board->n_running + (board->stopped ? 0 : board->n_waiting);
+  unsigned workers = jobs < crew->setting.workers ? (unsigned)jobs : crew->setting.workers;
+  unsigned threads = crew->setting.threads;
+  unsigned share = workers ? threads / workers + (i < threads % workers) : threads;
+  return share ? share : 1;
+}
+
+static int share_threads(struct crew *crew, struct error *err) {
+  int status = 0;
+  unsigned busy = 0;
+  for (size_t i = 0; !status && i < crew->setting.workers; i++) {
+    struct hand *hand = &crew->hands[i];
+    if (!hand_is_busy(hand)) {
+      continue;
+    }
+    unsigned share = share_of(crew, busy++);
+    if (hand->threads != share) {
+      struct packet packet = {0};
+      packet_put_number(&packet, share);
+      hand->threads = share;
+      status = channel_send(&hand->process.channel, ASK_THREADS, &packet, err);
+      status = status == ERROR_INTERNAL ? 0 : status; /* it is gone, as will be seen */
+      packet_free(&packet);
+    }
+  }
+  return status;
+}
+
+/* ---- handing out ---- */
+
 static int hand_out(struct crew *crew, struct hand *hand, struct error *err) {
   struct board *board = crew->board;
   size_t i = choose(crew, hand);
@@ -295,6 +332,8 @@ static int hand_out(struct crew *crew, struct hand *hand, struct error *err) {
   packet_put_number(&question, i);
   packet_put_text(&question, board->jobs[i].key);
   packet_put_number(&question, board->jobs[i].wish);
+  hand->threads = share_of(crew, crew->setting.workers - 1);
+  packet_put_number(&question, hand->threads);
   hand->job = i;
   hand->started = false;
   hand->deadline = crew_now() + START_LIMIT + crew->setting.timeout;
@@ -390,6 +429,7 @@ int crew_jobs(struct crew *crew, struct board *board, struct error *err) {
     if (!board->stopped) {
       status = hand_out_all(crew, err);
     }
+    status = status ? status : share_threads(crew, err);
     if (!status && !given_up && board->n_running) {
       status = wait_for_news(crew, err);
       status = status ? status : checkpoint(crew, err);

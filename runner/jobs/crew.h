@@ -14,6 +14,7 @@ struct crew_setting {
   const struct process_setting *process;
   struct worker_brief brief;
   unsigned workers;    /* >= 1 */
+  unsigned threads;    /* of all workers together, where they are as many; at least one each */
   double timeout;      /* seconds that a job may take; 0: no limit */
   double grace;        /* seconds that running jobs get to end after the first signal */
   double checkpoint;   /* seconds between partial outputs; 0: none */

@@ -58,11 +58,12 @@ static int open_crew(struct execution *e, struct error *err) {
                 .overrides = setting->overrides,
                 .n_overrides = setting->n_overrides,
                 .catalogue = setting->catalogue,
-                .threads = threads / workers ? threads / workers : 1,
+                .threads = threads,
                 .reference = setting->reference,
                 .parts = e->parts,
                 .memory = setting->memory},
       .workers = workers,
+      .threads = threads,
       .timeout = setting->timeout,
       .grace = GRACE,
       /* Checkpoints are for the one who writes the output, and never replace a complete one. */
@@ -83,6 +84,9 @@ static int open_workshop(struct execution *e, struct error *err) {
                                             .reference = setting->reference,
                                             .parts = e->parts};
   int status = workshop_open(&workshop, &e->workshop, err);
+  if (!status) {
+    workshop_use(e->workshop, workshop.threads);
+  }
   return status ? status : signals_watch(&e->signals, err);
 }
 

@@ -13,6 +13,7 @@ struct hand {
   size_t n_pending;
   /* its job, while ASK_JOB is pending */
   size_t job;
+  unsigned threads;  /* that it was told to use */
   bool started;      /* the job's own work has begun */
   double deadline;   /* seconds; INFINITY: none */
   char loading[256]; /* the plugin that it is loading or has loaded last */

@@ -1,5 +1,5 @@
-/* What the parent process and its workers say to each other. A worker answers every question with one TELL_DONE (and
- * what stands behind it) or one TELL_ERROR; before that it may tell more. */
+/* What the parent process and its workers say to each other. A worker answers every question but ASK_THREADS with one
+ * TELL_DONE (and what stands behind it) or one TELL_ERROR; before that it may tell more. */
 #ifndef PE_JOBS_MESSAGES_H
 #define PE_JOBS_MESSAGES_H
 
@@ -11,8 +11,9 @@ enum ask {
   ASK_KEYS,        /* -> bytes: n_jobs times HASH_TEXT */
   ASK_ESTIMATES,   /* -> n_jobs times: real operations, real bytes */
   ASK_TAKE,        /* text output, number look_only, bytes: n_jobs keys -> bytes: n_jobs flags: held */
-  ASK_JOB,         /* number job, text key, number enum job_wish -> see job_outcome */
-  ASK_JOIN         /* see join.h -> see join.h */
+  ASK_JOB,         /* number job, text key, number enum job_wish, number threads -> see job_outcome */
+  ASK_JOIN,        /* see join.h -> see join.h */
+  ASK_THREADS      /* number threads of the job that runs; not answered */
 };
 
 enum tell {

@@ -80,6 +80,17 @@ static void tell_started(void *context) {
   tell(context, TELL_STARTED, NULL);
 }
 
+/* Between two steps of a job its share of the cores can change. */
+static void hear_of_threads(struct worker *worker) {
+  struct message message;
+  while (channel_receive(&worker->channel, false, &message) == CHANNEL_MESSAGE) {
+    if (message.type == ASK_THREADS) {
+      workshop_use(worker->workshop, (unsigned)packet_number(&message.body));
+    }
+    packet_free(&message.body);
+  }
+}
+
 static void tell_progress(void *context, double done) {
   struct worker *worker = context;
   struct timespec now;
@@ -92,6 +103,7 @@ static void tell_progress(void *context, double done) {
     packet_put_real(&packet, done);
     tell(worker, TELL_PROGRESS, &packet);
     packet_free(&packet);
+    hear_of_threads(worker);
   }
 }
 
@@ -313,9 +325,11 @@ static int do_job(struct worker *worker, struct packet *body, struct packet *ans
   size_t index = (size_t)packet_number(body);
   const char *key = packet_text(body);
   enum job_wish wish = (enum job_wish)packet_number(body);
-  if (!key || index >= worker->plan->n_jobs) {
+  unsigned threads = (unsigned)packet_number(body);
+  if (!key || body->failed || index >= worker->plan->n_jobs) {
     return not_whole(err);
   }
+  workshop_use(worker->workshop, threads);
   const struct job_report report = {tell_started, tell_progress, tell_note, worker};
   struct job_outcome outcome;
   int status = workshop_job(worker->workshop, index, key, wish, &report, &outcome, err);
@@ -396,6 +410,10 @@ int worker_main(long parent) {
   while (channel_receive(&worker.channel, true, &message) == CHANNEL_MESSAGE) {
     struct error err = {0};
     struct packet answer = {0};
+    if (message.type == ASK_THREADS) { /* it came too late for its job */
+      packet_free(&message.body);
+      continue;
+    }
     if (answer_one(&worker, &message, &answer, &err)) {
       tell_error(&worker, &err);
     } else {

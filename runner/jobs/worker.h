@@ -15,7 +15,7 @@ struct worker_brief {
   const char *const *overrides;
   size_t n_overrides;
   const struct catalogue *catalogue;
-  unsigned threads;
+  unsigned threads; /* that a job may be given */
   bool reference;
   const char *parts; /* absolute */
   size_t memory;     /* bytes that a job may take; 0: no limit */

@@ -43,7 +43,7 @@ int workshop_open(const struct workshop_setting *setting, struct workshop **out,
     return err->code;
   }
   workshop->setting = *setting;
-  workshop->pool = pool_new(setting->threads, err);
+  workshop->pool = pool_new_for(setting->threads, 1, err);
   if (!workshop->pool || habitat_take(&workshop->habitat, err)) {
     workshop_close(workshop);
     return err->code;
@@ -166,6 +166,12 @@ static void lift_limit(size_t memory) {
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_AS, &limit);
   }
+}
+
+void workshop_use(struct workshop *workshop, unsigned threads) {
+  struct error ignored;
+  unsigned most = workshop->setting.threads;
+  pool_use(workshop->pool, threads < 1 ? 1 : threads < most ? threads : most, &ignored);
 }
 
 /* Whether a sound part is there: what it says goes to *outcome. A part that is not sound is noted. */

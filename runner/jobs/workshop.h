@@ -10,7 +10,7 @@
 struct workshop_setting {
   const struct plan *plan;
   struct host *host;
-  unsigned threads;  /* >= 1 */
+  unsigned threads;  /* >= 1, at most */
   bool reference;    /* float64 attention */
   const char *parts; /* folder; "" : none yet */
   size_t memory;     /* bytes that a job may take; 0: no limit. For worker processes alone */
@@ -51,6 +51,11 @@ struct job_outcome {
   struct error error;        /* why it failed or is undefined */
   bool spent;                /* the job changed the process, or left much memory behind: do no more jobs in here */
 };
+
+/* How many threads work from now on, 1 to the setting's; one at the beginning. A job that runs may be given more or
+ * fewer where it reports progress. The results do not depend on it. Where a thread cannot be started nothing changes.
+ */
+void workshop_use(struct workshop *workshop, unsigned threads);
 
 /* Do job `index`, whose key is `key`: its part is in the folder afterwards, one that failed included. A part that is
  * damaged is noted and replaced; one of a job that failed is not taken. 0, or what keeps the run from going on:

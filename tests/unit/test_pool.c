@@ -15,12 +15,14 @@ struct tally {
   atomic_uint runs[UNITS];
   atomic_uint inside[THREADS]; /* tasks running under this thread number */
   atomic_uint faults;
+  unsigned used; /* threads that may come; 0: all */
 };
 
 static int count_unit(void *context, size_t unit, unsigned thread, struct error *err) {
   (void)err;
   struct tally *tally = context;
-  if (unit >= UNITS || thread >= THREADS || atomic_fetch_add(&tally->inside[thread], 1) != 0) {
+  if (unit >= UNITS || thread >= THREADS || (tally->used && thread >= tally->used) ||
+      atomic_fetch_add(&tally->inside[thread], 1) != 0) {
     atomic_fetch_add(&tally->faults, 1);
     return 0;
   }
@@ -49,6 +51,30 @@ static void every_unit_runs_once(void **state) {
     }
     pool_free(pool);
   }
+}
+
+/* One pool, whose rounds have as many threads as they are told, whatever the rounds before had. */
+static void threads_used_may_change_between_rounds(void **state) {
+  (void)state;
+  struct error err;
+  struct pool *pool = pool_new_for(THREADS, 1, &err);
+  assert_non_null(pool);
+  for (unsigned round = 0; round < 400; round++) {
+    static struct tally tally;
+    unsigned used = 1 + round * 7 % THREADS;
+    assert_int_equal(pool_use(pool, used, &err), 0);
+    assert_int_equal(pool_threads(pool), THREADS);
+    for (size_t unit = 0; unit < UNITS; unit++) {
+      atomic_store(&tally.runs[unit], 0);
+    }
+    tally.used = used;
+    assert_int_equal(pool_run(pool, 64, count_unit, &tally, &err), 0);
+    assert_int_equal(atomic_load(&tally.faults), 0);
+    for (size_t unit = 0; unit < UNITS; unit++) {
+      assert_int_equal(atomic_load(&tally.runs[unit]), unit < 64 ? 1 : 0);
+    }
+  }
+  pool_free(pool);
 }
 
 static int fail_every_seventh(void *context, size_t unit, unsigned thread, struct error *err) {
@@ -102,6 +128,7 @@ static void no_pool_is_one_thread(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_unit_runs_once),
+      cmocka_unit_test(threads_used_may_change_between_rounds),
       cmocka_unit_test(lowest_failing_unit_is_reported),
       cmocka_unit_test(no_pool_is_one_thread),
   };
