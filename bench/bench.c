@@ -40,6 +40,18 @@ static int compare_doubles(const void *a, const void *b) {
   return (*x > *y) - (*x < *y);
 }
 
+double bench_median(double *seconds, size_t count) {
+  qsort(seconds, count, sizeof *seconds, compare_doubles);
+  return (seconds[(count - 1) / 2] + seconds[count / 2]) / 2.0;
+}
+
+void bench_put_spread(json_t *result, double *seconds, size_t count) {
+  bench_put(result, "seconds", bench_median(seconds, count));
+  bench_put(result, "seconds_min", seconds[0]);
+  bench_put(result, "seconds_max", seconds[count - 1]);
+  bench_put(result, "repeats", (double)count);
+}
+
 int bench_repeat(size_t repeats, int (*work)(void *context, struct error *err), void *context, json_t *result,
                  struct error *err) {
   double *seconds = memory_new(repeats, sizeof *seconds, "times", err);
@@ -50,11 +62,7 @@ int bench_repeat(size_t repeats, int (*work)(void *context, struct error *err), 
     seconds[i] = bench_now() - begin;
   }
   if (!status) {
-    qsort(seconds, repeats, sizeof *seconds, compare_doubles);
-    bench_put(result, "seconds", (seconds[(repeats - 1) / 2] + seconds[repeats / 2]) / 2.0);
-    bench_put(result, "seconds_min", seconds[0]);
-    bench_put(result, "seconds_max", seconds[repeats - 1]);
-    bench_put(result, "repeats", (double)repeats);
+    bench_put_spread(result, seconds, repeats);
   }
   free(seconds);
   return status;

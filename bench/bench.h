@@ -37,6 +37,12 @@ int bench_number(const struct bench *bench, const char *key, size_t min, size_t 
 /* Seconds of a monotonic clock. */
 double bench_now(void);
 
+/* Of `count` times, which it sorts. */
+double bench_median(double *seconds, size_t count);
+
+/* "seconds" (median), "seconds_min", "seconds_max", "repeats" of `count` times, which it sorts. */
+void bench_put_spread(json_t *result, double *seconds, size_t count);
+
 /* Call `work` once to warm up and then `repeats` times; "seconds" (median), "seconds_min", "seconds_max", "repeats". */
 int bench_repeat(size_t repeats, int (*work)(void *context, struct error *err), void *context, json_t *result,
                  struct error *err);
@@ -57,9 +63,12 @@ void bench_fill(float *x, size_t n, const char *name);
 
 int bench_scan(const struct bench *bench, json_t *result, struct error *err);
 int bench_ceilings(const struct bench *bench, json_t *result, struct error *err);
+int bench_exponential(const struct bench *bench, json_t *result, struct error *err);
 int bench_scheme(const struct bench *bench, json_t *result, struct error *err);
 int bench_train(const struct bench *bench, json_t *result, struct error *err);
 int bench_write(const struct bench *bench, json_t *result, struct error *err);
+int bench_start(const struct bench *bench, json_t *result, struct error *err);
+int bench_config(const struct bench *bench, json_t *result, struct error *err);
 int bench_process(const struct bench *bench, json_t *result, struct error *err);
 
 #endif

@@ -107,5 +107,6 @@ int bench_ceilings(const struct bench *bench, json_t *result, struct error *err)
   status = status ? status : best_exponential(repeats, result, err);
   status = status ? status : best_copy(result, err);
   bench_put(result, "seconds", bench_now() - begin);
+  bench_put_peak(result);
   return status;
 }

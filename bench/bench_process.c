@@ -1,37 +1,9 @@
 /* A command from its start to its end, its output thrown away. */
-#include "bench.h"
+#include "bench_command.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "base/memory.h"
 
-static int run_command(void *context, struct error *err) {
-  char **command = context;
-  pid_t child = fork();
-  if (child < 0) {
-    return error_set(err, ERROR_INTERNAL, "no new process: %s", strerror(errno));
-  }
-  if (child == 0) {
-    int nothing = open("/dev/null", O_RDWR);
-    if (nothing >= 0 && dup2(nothing, STDOUT_FILENO) >= 0) {
-      execvp(command[0], command);
-    }
-    _exit(127);
-  }
-  int state;
-  while (waitpid(child, &state, 0) < 0) {
-    if (errno != EINTR) {
-      return error_set(err, ERROR_INTERNAL, "%s cannot be waited for: %s", command[0], strerror(errno));
-    }
-  }
-  if (!WIFEXITED(state) || WEXITSTATUS(state) != 0) {
-    return error_set(err, ERROR_USAGE, "%s ended with state 0x%x", command[0], (unsigned)state);
-  }
-  return 0;
-}
+#include <stdlib.h>
 
 int bench_process(const struct bench *bench, json_t *result, struct error *err) {
   size_t repeats;
@@ -42,9 +14,12 @@ int bench_process(const struct bench *bench, json_t *result, struct error *err) 
   if (!bench->command || !bench->command[0]) {
     return error_set(err, ERROR_USAGE, "a command is missing: pe-bench process -- COMMAND ...");
   }
-  status = bench_repeat(repeats, run_command, bench->command, result, err);
-  struct rusage usage;
-  getrusage(RUSAGE_CHILDREN, &usage);
-  bench_put(result, "peak_mib", (double)usage.ru_maxrss / 1024.0);
+  struct bench_spent *spent = memory_new(repeats, sizeof *spent, "times", err);
+  status = spent ? bench_command(bench->command, spent, err) : (int)err->code; /* to warm up */
+  for (size_t i = 0; i < repeats && !status; i++) {
+    status = bench_command(bench->command, &spent[i], err);
+  }
+  status = status ? status : bench_put_spent(result, spent, repeats, err);
+  free(spent);
   return status;
 }

@@ -61,13 +61,23 @@ static int measure(struct scheme_work *work, size_t repeats, json_t *result, str
       {PE_SITE_EMBED, embed, "embed_ns_per_element", (double)(s->length * s->n_heads * s->head_dim)},
       {PE_SITE_QK, rotate, "rotate_ns_per_element", (double)(s->length * s->n_heads * s->head_dim)},
       {PE_SITE_BIAS, bias, "bias_ns_per_cell", (double)(s->length / TILE * TILE) * (double)(s->length / TILE * TILE)}};
+  static const char *const spread[] = {"seconds", "seconds_min", "seconds_max"};
+  double all[] = {0.0, 0.0, 0.0};
   int status = 0;
   for (size_t i = 0; i < sizeof sites / sizeof sites[0] && !status; i++) {
     if (instance_sites(s->instance) & sites[i].site) {
       status = bench_repeat(repeats, sites[i].call, work, result, err);
+      for (size_t t = 0; t < sizeof all / sizeof all[0]; t++) {
+        all[t] += json_number_value(json_object_get(result, spread[t]));
+      }
       bench_put(result, sites[i].key, json_number_value(json_object_get(result, "seconds")) / sites[i].units * 1e9);
     }
   }
+  /* A scheme that acts at several sites takes the sum of them. */
+  for (size_t t = 0; t < sizeof all / sizeof all[0]; t++) {
+    bench_put(result, spread[t], all[t]);
+  }
+  bench_put_peak(result);
   return status;
 }
 
@@ -81,6 +91,10 @@ int bench_scheme(const struct bench *bench, json_t *result, struct error *err) {
   status = status ? status : bench_number(bench, "repeats", 1, 1000, &repeats, err);
   s->n_kv_heads = s->n_heads;
   status = status ? status : bench_instance_open(s, bench_text(bench, "scheme"), err);
+  if (!status && !instance_sites(s->instance)) {
+    status =
+        error_set(err, ERROR_USAGE, "scheme=%s acts nowhere: there is nothing to time", bench_text(bench, "scheme"));
+  }
   if (!status) {
     size_t rows = s->n_heads * s->length;
     work.x = memory_new(rows, s->head_dim * sizeof(float), "rows", err);

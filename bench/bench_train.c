@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* Steps before the clock starts: caches, threads and memory are warm then. */
 enum { WARM_STEPS = 5 };
@@ -60,7 +61,8 @@ static int train(const struct bench_instance *scheme, const struct sizes *s, con
   if (status) {
     return status;
   }
-  struct pool *pool = pool_new((unsigned)s->threads, err);
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  struct pool *pool = pool_new(s->threads ? (unsigned)s->threads : cores > 0 ? (unsigned)cores : 1, err);
   float *block = pool ? parameters_block(&layout, err) : NULL;
   double *losses = block ? memory_new(all, 2 * sizeof *losses, "losses", err) : NULL;
   status = losses ? 0 : (int)err->code;

@@ -1,10 +1,12 @@
 /* One record of attention weights as a results file: image in memory, checksums and compression, write, fsync, rename.
  */
-#include "bench.h"
+#include "bench_command.h"
 
 #include "results/results.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,13 +34,7 @@ static void fill_weights(float *weights, size_t heads, size_t n) {
   }
 }
 
-int bench_write(const struct bench *bench, json_t *result, struct error *err) {
-  size_t megabytes, repeats;
-  int status = bench_number(bench, "megabytes", 1, 4096, &megabytes, err);
-  status = status ? status : bench_number(bench, "repeats", 1, 1000, &repeats, err);
-  if (status) {
-    return status;
-  }
+static int measure(const char *path, size_t megabytes, size_t repeats, json_t *result, struct error *err) {
   enum { N = 512 };
   size_t heads = megabytes; /* 512 x 512 float32 is 1 MiB */
   struct record record = {.experiment = "attention", .label = "none", .title = "pe-bench", .signal = "weights"};
@@ -56,13 +52,13 @@ int bench_write(const struct bench *bench, json_t *result, struct error *err) {
   const struct record *const records[] = {&record};
   struct results_experiment experiment = {
       .label = "attention", .title = "pe-bench", .records = records, .count = 1, .shown = "none"};
-  struct write_work work = {.path = bench_text(bench, "path"),
+  struct write_work work = {.path = path,
                             .file = {.title = "pe-bench",
                                      .status = "complete",
                                      .experiments = &experiment,
                                      .n_experiments = 1,
                                      .shown = "attention"}};
-  status = bench_repeat(repeats, write_results, &work, result, err);
+  int status = bench_repeat(repeats, write_results, &work, result, err);
   struct stat written;
   if (!status && stat(work.path, &written) == 0) {
     bench_put(result, "file_mib", (double)written.st_size / 1048576.0);
@@ -71,5 +67,29 @@ int bench_write(const struct bench *bench, json_t *result, struct error *err) {
   }
   bench_put_peak(result);
   record_free(&record);
+  return status;
+}
+
+int bench_write(const struct bench *bench, json_t *result, struct error *err) {
+  const char *folder = bench_text(bench, "folder");
+  char made[PATH_MAX] = "", path[PATH_MAX + 32];
+  size_t megabytes, repeats;
+  int status = bench_number(bench, "megabytes", 1, 4096, &megabytes, err);
+  status = status ? status : bench_number(bench, "repeats", 1, 1000, &repeats, err);
+  if (!status && folder[0] && access(folder, W_OK)) {
+    status = error_set(err, ERROR_USAGE, "folder=%s: %s", folder, strerror(errno));
+  }
+  if (!status && !folder[0]) {
+    status = bench_folder_new(made, err);
+    folder = made;
+  }
+  if (status) {
+    return status;
+  }
+  snprintf(path, sizeof path, "%.*s/pe-bench-%ld.h5", PATH_MAX, folder, (long)getpid());
+  status = measure(path, megabytes, repeats, result, err);
+  if (made[0]) {
+    bench_folder_remove(made);
+  }
   return status;
 }

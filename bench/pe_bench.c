@@ -26,6 +26,11 @@ static struct bench benches[] = {
      bench_ceilings,
      {{"head_dim", "width of a head", "64"}, {"repeats", "timed loops; the best counts", "20"}},
      NULL},
+    {"exponential",
+     "e^x of float32 values that lie in the first-level cache, by each kernel that the machine has, in one thread",
+     bench_exponential,
+     {{"count", "values of a call", "4096"}, {"repeats", "timed loops; the best counts", "20"}},
+     NULL},
     {"scheme",
      "a scheme alone: rows embedded, rows of all heads rotated, cells of bias added, in one thread",
      bench_scheme,
@@ -50,10 +55,24 @@ static struct bench benches[] = {
     {"write",
      "a results file with one float32 tensor of attention weights, put in place",
      bench_write,
-     {{"megabytes", "of the tensor", "64"}, {"path", "where", "pe-bench.h5"}, {"repeats", "timed runs", "3"}},
+     {{"megabytes", "of the tensor", "64"},
+      {"folder", "to write into; empty: a new one for temporary files", ""},
+      {"repeats", "timed runs", "3"}},
+     NULL},
+    {"start",
+     "from the start of `pe-run CONFIG` to its first job: planning, looking into plugins, starting a worker",
+     bench_start,
+     {{"repeats", "timed runs", "20"}},
+     NULL},
+    {"config",
+     "a whole config, from the start of `pe-run CONFIG` to its end; cpu_seconds are those of all its processes",
+     bench_config,
+     {{"path", "of the config", ""},
+      {"threads", "of all workers together; 0: one per core", "0"},
+      {"repeats", "timed runs", "1"}},
      NULL},
     {"process",
-     "a command from its start to its end (start-up, whole configs): pe-bench process -- COMMAND ...",
+     "any command from its start to its end: pe-bench process -- COMMAND ...",
      bench_process,
      {{"repeats", "timed runs", "5"}},
      NULL},
@@ -61,15 +80,32 @@ static struct bench benches[] = {
 
 enum { N_BENCHES = sizeof benches / sizeof benches[0] };
 
-static void print_usage(FILE *to) {
+/* Of one benchmark, or of all: NULL. */
+static void print_usage(const struct bench *only, FILE *to) {
   fputs("usage: pe-bench NAME [key=value ...] [--json]\n", to);
   for (size_t i = 0; i < N_BENCHES; i++) {
+    if (only && only != &benches[i]) {
+      continue;
+    }
     fprintf(to, "\n%s: %s\n", benches[i].name, benches[i].doc);
     for (size_t s = 0; s < BENCH_SETTINGS && benches[i].settings[s].key; s++) {
       const struct bench_setting *setting = &benches[i].settings[s];
       fprintf(to, "  %s=%s  %s\n", setting->key, setting->text, setting->doc);
     }
   }
+}
+
+static int no_bench(const char *name) {
+  if (name) {
+    fprintf(stderr, "pe-bench: nothing is called '%s'; there are", name);
+    for (size_t i = 0; i < N_BENCHES; i++) {
+      fprintf(stderr, "%s %s", i ? "," : "", benches[i].name);
+    }
+    fputs(" (pe-bench --help)\n", stderr);
+  } else {
+    print_usage(NULL, stderr);
+  }
+  return 2;
 }
 
 static int set(struct bench *bench, const char *argument, struct error *err) {
@@ -121,10 +157,12 @@ int main(int argc, char **argv) {
   for (size_t i = 0; argc > 1 && i < N_BENCHES; i++) {
     bench = strcmp(argv[1], benches[i].name) == 0 ? &benches[i] : bench;
   }
+  if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+    print_usage(NULL, stdout);
+    return 0;
+  }
   if (!bench) {
-    bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
-    print_usage(help ? stdout : stderr);
-    return help ? 0 : 2;
+    return no_bench(argc > 1 ? argv[1] : NULL);
   }
   struct error err = {.code = ERROR_NONE};
   bool as_json = false;
@@ -133,6 +171,10 @@ int main(int argc, char **argv) {
     if (strcmp(argv[i], "--") == 0) {
       bench->command = argv + i + 1;
       break;
+    }
+    if (strcmp(argv[i], "--help") == 0) {
+      print_usage(bench, stdout);
+      return 0;
     }
     if (strcmp(argv[i], "--json") == 0) {
       as_json = true;

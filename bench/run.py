@@ -21,6 +21,8 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 HEADS, HEAD_DIM = 8, 64
+# They train for minutes.
+LONG_CONFIGS = ("length_generalization.yaml", "trained_checkpoints.yaml")
 
 # What the libraries choose by themselves on this machine is what is measured.
 ENVIRONMENT = {key: value for key, value in os.environ.items()
@@ -162,12 +164,14 @@ def measure(bench):
     facts["parts"] = [bench.own("scheme", f"scheme={s}", "length=512" if quick else "length=4096")
                       for s in ("sinusoidal", "learned", "rope", "alibi", "t5")]
     with tempfile.TemporaryDirectory() as folder:
-        facts["write"] = bench.own("write", f"path={folder}/out.h5", "megabytes=4" if quick else "megabytes=256")
-        facts["start"] = bench.process(bench.build / "pe-run", "list")
-        configs = sorted((ROOT / "configs").glob("*.yaml"))
-        facts["configs"] = [(config.name, bench.process(bench.build / "pe-run", config, f"output={folder}/{config.stem}.h5",
-                                                        "--quiet", "--threads", "2"))
-                            for config in (configs[:1] if quick else configs)]
+        facts["write"] = bench.own("write", f"folder={folder}", "megabytes=4" if quick else "megabytes=256")
+    facts["exponential"] = bench.own("exponential", "repeats=3" if quick else "repeats=40")
+    facts["start"] = bench.own("start", "repeats=3" if quick else "repeats=30")
+    facts["list"] = bench.process(bench.build / "pe-run", "list")
+    configs = [ROOT / "configs" / "worked_example.yaml"] if quick else sorted((ROOT / "configs").glob("*.yaml"))
+    facts["configs"] = [(config.name, bench.own("config", f"path={config}", "threads=2",
+                                                "repeats=1" if quick else "repeats=3"))
+                        for config in configs if config.name not in LONG_CONFIGS]
     facts["ceilings"] = better(facts["ceilings"], bench.own("ceilings", "repeats=3" if quick else "repeats=40"))
     return facts
 
@@ -305,9 +309,23 @@ def page(facts, command):
                 add(f"| {part['scheme']} | {part[key]:.2f} {unit} |")
     add(f"| results file of {facts['write']['megabytes']} MiB of weights | {facts['write']['mib_per_s']:.0f} MiB/s, "
         f"{facts['write']['file_mib']:.0f} MiB on disk |")
-    add(f"| `pe-run list`, start to end | {seconds_text(facts['start']['seconds'])} |")
+    exponentials = facts["exponential"]
+    for kernel, name in (("portable", "portable C"), ("avx2", "AVX2"), ("avx512", "AVX-512"), ("library", "glibc's expf")):
+        if f"{kernel}_ns" in exponentials:
+            add(f"| exponential, {name} | {exponentials[f'{kernel}_ns']:.3f} ns per value, one thread |")
+    start = facts["start"]
+    add(f"| start of `pe-run CONFIG` to its first job | {seconds_text(start['seconds'])} "
+        f"({seconds_text(start['seconds_min'])} to {seconds_text(start['seconds_max'])}), "
+        f"{seconds_text(start['cpu_seconds'])} of processor time in all processes |")
+    add(f"| `pe-run list`, start to end | {seconds_text(facts['list']['seconds'])} |")
+    add("\n## Whole configs\n")
+    add("Each of `configs/` that does not train for minutes, from the start of `pe-run` to its end, two threads; processor "
+        "time is that of all its processes, the peak that of the largest.\n")
+    add("| config | seconds | processor time | peak MiB | results, MiB |\n| --- | --- | --- | --- | --- |")
     for name, result in facts["configs"]:
-        add(f"| `pe-run configs/{name}` | {seconds_text(result['seconds'])}, {result['peak_mib']:.0f} MiB |")
+        add(f"| {name} | {seconds_text(result['seconds'])} ({seconds_text(result['seconds_min'])} to "
+            f"{seconds_text(result['seconds_max'])}) | {seconds_text(result['cpu_seconds'])} | {result['peak_mib']:.0f} | "
+            f"{result['file_mib']:.1f} |")
     return "\n".join(lines) + "\n"
 
 

@@ -64,7 +64,7 @@ int attention_run(const struct attention_input *input, const struct attention_ou
 /* The oracle: the formula above row by row in float64, single-threaded, never fast. Same inputs and outputs. */
 int attention_reference(const struct attention_input *input, const struct attention_output *output, struct error *err);
 
-/* Name of the kernel that attention_run uses on this machine, for the provenance: "openblas SkylakeX, avx512". */
+/* Name of the kernel that attention_run uses on this machine, for the provenance: "libxsmm, avx512". */
 const char *attention_kernel_name(void);
 
 #endif

@@ -5,10 +5,10 @@
 #include "attention/block.h"
 #include "attention/partition.h"
 #include "attention/product.h"
+#include "base/blas.h"
 #include "base/memory.h"
 
 #include <assert.h>
-#include <cblas.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -261,8 +261,9 @@ int attention_run(const struct attention_input *input, const struct attention_ou
   assert(!output->context || input->v || input->nk == 0);
   assert(!(input->bias && input->bias_by_distance));
   assert(output->mass_first_row <= input->nq);
-  /* The pool shares out the work; threads of the library's own would only get into its way. */
-  openblas_set_num_threads(1);
+  if (blas_open(err)) {
+    return err->code;
+  }
   struct run run = {.input = input,
                     .output = output,
                     .kernels = rows_best(),

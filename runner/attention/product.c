@@ -72,3 +72,11 @@ const char *product_library(void) {
   return "openblas";
 #endif
 }
+
+const char *product_target(void) {
+#ifdef PE_HAVE_LIBXSMM
+  return libxsmm_get_target_arch();
+#else
+  return "";
+#endif
+}

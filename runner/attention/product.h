@@ -38,4 +38,7 @@ void product_pack(const float *k, size_t n_keys, size_t width, float *panel);
 /* Where the products come from: "libxsmm" or "openblas". */
 const char *product_library(void);
 
+/* The processor that libxsmm makes kernels for, in its words: "skx"; "" without the library. */
+const char *product_target(void);
+
 #endif

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/evp.h>
+#include <nettle/sha2.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,38 +12,30 @@
 #include <unistd.h>
 
 struct hash {
-  EVP_MD_CTX *context;
-  bool failed;
+  struct sha256_ctx context;
 };
 
 struct hash *hash_new(struct error *err) {
   struct hash *hash = memory_new(1, sizeof *hash, "a digest", err);
   if (hash) {
-    hash->context = EVP_MD_CTX_new();
-    hash->failed = !hash->context || EVP_DigestInit_ex(hash->context, EVP_sha256(), NULL) != 1;
+    sha256_init(&hash->context);
   }
   return hash;
 }
 
 void hash_add(struct hash *hash, const void *bytes, size_t count) {
-  hash->failed = hash->failed || EVP_DigestUpdate(hash->context, bytes, count) != 1;
+  sha256_update(&hash->context, count, bytes);
 }
 
 int hash_finish(struct hash *hash, char out[HASH_TEXT], struct error *err) {
   static const char DIGITS[] = "0123456789abcdef";
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned length = 0;
+  uint8_t digest[SHA256_DIGEST_SIZE];
   if (!hash) {
     return err->code;
   }
-  bool failed =
-      hash->failed || EVP_DigestFinal_ex(hash->context, digest, &length) != 1 || length != (HASH_TEXT - 1) / 2;
-  EVP_MD_CTX_free(hash->context);
+  sha256_digest(&hash->context, sizeof digest, digest);
   free(hash);
-  if (failed) {
-    return error_set(err, ERROR_INTERNAL, "libcrypto cannot compute SHA-256");
-  }
-  for (unsigned i = 0; i < length; i++) {
+  for (size_t i = 0; i < sizeof digest; i++) {
     out[2 * i] = DIGITS[digest[i] >> 4];
     out[2 * i + 1] = DIGITS[digest[i] & 15];
   }

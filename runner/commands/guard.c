@@ -184,7 +184,11 @@ static int start(struct guard *guard, struct error *err) {
   free(guard->uses);
   guard->uses = NULL;
   int status = process_start(&guard->setting, &guard->process, err);
-  status = status ? status : channel_send(&guard->process.channel, ASK_PLUGINS, &packet, err);
+  if (!status) {
+    /* One that only had to print its --help may be gone already: how it ended says the rest. */
+    status = channel_send(&guard->process.channel, ASK_PLUGINS, &packet, err);
+    status = status == ERROR_INTERNAL ? 0 : status;
+  }
   packet_free(&packet);
   return status;
 }

@@ -1,6 +1,8 @@
 #include "jobs/provenance.h"
 
 #include "attention/attention.h"
+#include "attention/product.h"
+#include "base/blas.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -60,6 +62,9 @@ static char *dump(json_t *json, struct error *err) {
 }
 
 char *provenance_environment(struct error *err) {
+  if (blas_open(err)) {
+    return NULL;
+  }
   unsigned major;
   unsigned minor;
   unsigned release;
@@ -69,8 +74,9 @@ char *provenance_environment(struct error *err) {
     snprintf(hdf5, sizeof hdf5, "%u.%u.%u", major, minor, release);
   }
   cpu_name(cpu, sizeof cpu);
-  return dump(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "pe_run", pe_run_version(), "compiler", __VERSION__, "cpu",
-                        cpu, "kernel", attention_kernel_name(), "hdf5", hdf5, "glibc", gnu_get_libc_version()),
+  return dump(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "pe_run", pe_run_version(), "compiler", __VERSION__,
+                        "cpu", cpu, "kernel", attention_kernel_name(), "libxsmm", product_target(), "openblas",
+                        blas_build(), "hdf5", hdf5, "glibc", gnu_get_libc_version()),
               err);
 }
 

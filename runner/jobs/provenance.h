@@ -14,7 +14,9 @@ struct provenance {
   char *owned[PROVENANCE_TEXTS];
 };
 
-/* Versions, compiler, CPU and kernels of this process as JSON, to be freed; NULL with ERROR_MEMORY. */
+/* Versions, compiler, CPU and kernels of this process as JSON, to be freed: which library makes attention's products
+ * and which rows, and for which processors the libraries chose their kernels. NULL with ERROR_MEMORY or, where OpenBLAS
+ * cannot be loaded, ERROR_INTERNAL. */
 char *provenance_environment(struct error *err);
 
 /* config: as read, without its output path; plan: resolved; environment: as given; plugins: JSON of each scheme's

@@ -1,5 +1,6 @@
 #include "jobs/workshop.h"
 
+#include "base/blas.h"
 #include "base/memory.h"
 #include "jobs/evidence.h"
 #include "jobs/habitat.h"
@@ -229,6 +230,9 @@ static int compute(struct workshop *workshop, size_t index, const char *key, con
                                   .progress = report->progress,
                                   .progress_context = report->context};
   struct record record = {0};
+  if (blas_open(err)) { /* the job's memory is what comes on top of it */
+    return err->code;
+  }
   size_t before = habitat_resident();
   limit_memory(setting->memory, setting->threads);
   int status = job_run(&job, &setting->plan->jobs[index], workshop->model, &record, err);

@@ -1,5 +1,6 @@
 #include "train/decoder.h"
 
+#include "base/blas.h"
 #include "base/memory.h"
 #include "train/decoder_parts.h"
 #include "train/product.h"
@@ -191,8 +192,8 @@ struct decoder *decoder_new(const struct parameters *layout, const struct stack 
   }
   *decoder = (struct decoder){
       .layout = layout, .stack = stack, .most_sequences = sequences, .longest = length, .threads = threads};
-  product_single_threaded();
-  int status = encoding_init(&decoder->encoding, &layout->shape, stack, length, true, err);
+  int status = blas_open(err);
+  status = status ? status : encoding_init(&decoder->encoding, &layout->shape, stack, length, true, err);
   status = status ? status : take_all(decoder, err);
   status = status ? status : decoder_plan_tiles(decoder, err);
   if (status) {

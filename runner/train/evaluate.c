@@ -1,6 +1,7 @@
 #include "train/evaluate.h"
 
 #include "attention/attention.h"
+#include "base/blas.h"
 #include "base/memory.h"
 #include "train/kernels.h"
 #include "train/product.h"
@@ -364,8 +365,8 @@ int evaluate(const struct evaluation *evaluation, struct pool *pool, double *los
   const struct decoder_shape *s = &evaluation->layout->shape;
   unsigned threads = pool_threads(pool);
   struct run run = {.e = evaluation, .losses = losses, .correct = correct};
-  product_single_threaded();
-  int status = encoding_init(&run.encoding, s, evaluation->stack, evaluation->length, false, err);
+  int status = blas_open(err);
+  status = status ? status : encoding_init(&run.encoding, s, evaluation->stack, evaluation->length, false, err);
   if (status) {
     return status;
   }

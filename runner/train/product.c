@@ -63,10 +63,6 @@ void product_a_transposed(size_t m, size_t n, size_t k, struct matrix a, struct 
   }
 }
 
-void product_single_threaded(void) {
-  openblas_set_num_threads(1);
-}
-
 void linear(size_t rows, size_t in, size_t out, const float *x, const float *w, const float *bias, bool accumulate,
             float *y) {
   for (size_t row = 0; row < rows; row++) {

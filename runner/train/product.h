@@ -25,9 +25,6 @@ void product(size_t m, size_t n, size_t k, struct matrix a, struct matrix b, boo
 void product_a_transposed(size_t m, size_t n, size_t k, struct matrix a, struct matrix b, bool accumulate, float *c,
                           size_t c_stride);
 
-/* The library's own threads off; called before the first product. */
-void product_single_threaded(void);
-
 /* y [rows][out] = x w + bias, or += with `accumulate`.  x [rows][in], w [in][out], bias [out]; all contiguous. */
 void linear(size_t rows, size_t in, size_t out, const float *x, const float *w, const float *bias, bool accumulate,
             float *y);
