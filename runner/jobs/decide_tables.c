@@ -319,6 +319,19 @@ static int add_comparisons(const struct decide_result *result, const struct reco
   return status;
 }
 
+/* The conditions in words, a line each. */
+static int add_conditions(const struct decide_result *result, struct record *comparison, struct error *err) {
+  struct text lines = {0};
+  for (size_t i = 0; i < result->plan->decision->n_conditions; i++) {
+    text_append(&lines, i ? "\n" : "");
+    decide_condition_text(&result->plan->decision->conditions[i], &lines);
+  }
+  char *words = text_take(&lines, err);
+  int status = words ? attributes_set_text(&comparison->attributes, "conditions", words, err) : (int)err->code;
+  free(words);
+  return status;
+}
+
 /* What was decided, as attributes of the first group: the verdict, the winner's label, the whole argument. */
 static int add_attributes(const struct decide_result *result, const struct table *argument, struct record *comparison,
                           struct error *err) {
@@ -345,6 +358,7 @@ static int add_attributes(const struct decide_result *result, const struct table
            : evidence ? attributes_set_text(&comparison->attributes, "evidence", evidence, err)
                       : (int)err->code;
   free(evidence);
+  status = status ? status : add_conditions(result, comparison, err);
   return !status && result->evidence ? decide_trained_attributes(result, comparison, err) : status;
 }
 

@@ -6,6 +6,7 @@
 #include "results/read_results.h"
 #include "results/report_html.h"
 #include "results/report_pictures.h"
+#include "results/report_script.h"
 #include "results/report_style.h"
 #include "results/report_svg.h"
 #include "results/stored_tables.h"
@@ -28,17 +29,21 @@ static void append_element(struct text *page, const char *open, const char *text
   text_append(page, close);
 }
 
-static void append_head(struct report *report) {
+static int append_head(struct report *report, struct error *err) {
   struct text *page = &report->page;
   const char *title = report->file->title && report->file->title[0] ? report->file->title : "pe-run: results";
   text_append(page, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                     "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n");
+  if (report_script_policy(page, err)) {
+    return err->code;
+  }
   append_element(page, "<title>", title, "</title>\n<style>\n");
   text_append(page, report_style);
   text_append(page, "</style>\n</head>\n<body>\n<main>\n");
   append_element(page, "<h1>", title, "</h1>\n");
   bool partial = strcmp(report->file->status, "complete") != 0;
   text_printf(page, "<p class=\"quiet\">pe-run %s%s</p>\n", pe_run_version(), partial ? ", not all jobs are done" : "");
+  return 0;
 }
 
 /* Column of that name; n_columns where there is none. */
@@ -162,11 +167,23 @@ static void append_summary(struct report *report) {
   }
 }
 
+/* What a rendering tells under the pointer, as attributes of an element that is open. */
+static int append_hover(struct text *page, const char *attribute, char *json, const struct error *err) {
+  if (!json) {
+    return err->code;
+  }
+  text_printf(page, " %s=\"", attribute);
+  html_text(page, json);
+  text_append(page, "\"");
+  free(json);
+  return 0;
+}
+
 /* One rendering of a picture, for wide or for narrow screens. */
-static int append_svg(struct report *report, const struct picture *picture, const struct picture_source *source,
-                      const char *alternative, bool narrow, struct error *err) {
+static int append_svg(const struct picture *picture, const struct picture_source *source, const char *alternative,
+                      bool narrow, struct hover *hover, struct text *out, struct error *err) {
   size_t count;
-  char *svg = picture_make(picture, source, CANVAS_PAGE, narrow, &count, err);
+  char *svg = picture_make(picture, source, CANVAS_PAGE, narrow, hover, &count, err);
   if (!svg) {
     return err->code;
   }
@@ -178,11 +195,32 @@ static int append_svg(struct report *report, const struct picture *picture, cons
   if (!inlined) {
     return err->code;
   }
-  text_append(&report->page, narrow ? "<div class=\"narrow\">" : "<div class=\"wide\">");
-  text_append(&report->page, inlined);
-  text_append(&report->page, "</div>\n");
+  text_append(out, narrow ? "<div class=\"narrow\"" : "<div class=\"wide\"");
+  int failed = append_hover(out, "data-places", hover_places(hover, err), err);
+  text_append(out, ">");
+  text_append(out, inlined);
+  text_append(out, "</div>\n");
   free(inlined);
-  return 0;
+  return failed;
+}
+
+/* A part of a picture in both renderings, behind the values that both show. */
+static int append_part(struct report *report, const struct picture *picture, const struct picture_source *source,
+                       const char *alternative, struct error *err) {
+  struct hover wide = {0}, narrow = {.places_only = true};
+  struct text renderings = {0};
+  int failed = append_svg(picture, source, alternative, false, &wide, &renderings, err);
+  failed = failed ? failed : append_svg(picture, source, alternative, true, &narrow, &renderings, err);
+  text_append(&report->page, "<div class=\"part\"");
+  failed = failed ? failed : append_hover(&report->page, "data-values", hover_values(&wide, err), err);
+  text_append(&report->page, ">\n");
+  text_append(&report->page, renderings.data ? renderings.data : "");
+  text_append(&report->page, "</div>\n");
+  report->page.failed = report->page.failed || renderings.failed;
+  hover_free(&wide);
+  hover_free(&narrow);
+  text_free(&renderings);
+  return failed;
 }
 
 static int append_figure(struct report *report, const struct picture *picture, const struct picture_source *source,
@@ -193,10 +231,12 @@ static int append_figure(struct report *report, const struct picture *picture, c
   failed = failed ? failed : (words ? 0 : (int)err->code);
   if (!failed) {
     append_element(&report->page, "<h3>", picture->title, "</h3>\n<figure>\n");
-    failed = append_svg(report, picture, source, words, false, err);
-    failed = failed ? failed : append_svg(report, picture, source, words, true, err);
-    append_element(&report->page, "<figcaption>", caption.data ? caption.data : "", "</figcaption>\n</figure>\n");
   }
+  struct picture_source part = *source;
+  for (part.part = 0; !failed && part.part < picture_parts(picture, source); part.part++) {
+    failed = append_part(report, picture, &part, words, err);
+  }
+  append_element(&report->page, "<figcaption>", caption.data ? caption.data : "", "</figcaption>\n</figure>\n");
   report->page.failed = report->page.failed || caption.failed;
   free(words);
   text_free(&caption);
@@ -246,7 +286,7 @@ static int append_figure_and_company(struct report *report, const struct picture
  * stand already. */
 static int append_figures(struct report *report, const struct results_experiment *experiment, bool *company,
                           struct error *err) {
-  struct picture_source source = {report->file, experiment};
+  struct picture_source source = {report->file, experiment, 0};
   for (const struct picture *const *picture = picture_list; *picture && !report->missing[0]; picture++) {
     size_t before = report->page.length;
     if (!(*picture)->applies(&source) || !append_figure_and_company(report, *picture, &source, err)) {
@@ -311,7 +351,9 @@ static void append_provenance(struct report *report) {
 }
 
 static int append_all(struct report *report, struct error *err) {
-  append_head(report);
+  if (append_head(report, err)) {
+    return err->code;
+  }
   append_summary(report);
   for (size_t e = 0; e < report->file->n_experiments; e++) {
     if (append_experiment(report, &report->file->experiments[e], err)) {
@@ -319,7 +361,9 @@ static int append_all(struct report *report, struct error *err) {
     }
   }
   append_provenance(report);
-  text_append(&report->page, "</main>\n</body>\n</html>\n");
+  text_append(&report->page, "</main>\n");
+  report_script_append(&report->page);
+  text_append(&report->page, "</body>\n</html>\n");
   return 0;
 }
 
@@ -344,7 +388,7 @@ static int put_picture(const struct picture *picture, const struct picture_sourc
   char name[2 * RECORD_NAME];
   struct text path = {0};
   size_t count;
-  char *bytes = picture_make(picture, source, png ? CANVAS_PNG : CANVAS_SVG, false, &count, err);
+  char *bytes = picture_make(picture, source, png ? CANVAS_PNG : CANVAS_SVG, false, NULL, &count, err);
   if (!bytes) {
     return err->code;
   }
@@ -360,15 +404,16 @@ static int put_picture(const struct picture *picture, const struct picture_sourc
 int report_pictures(const struct results_file *file, const char *folder, bool png, size_t *count, struct error *err) {
   *count = 0;
   for (size_t e = 0; e < file->n_experiments; e++) {
-    struct picture_source source = {file, &file->experiments[e]};
+    struct picture_source source = {file, &file->experiments[e], 0};
     for (const struct picture *const *picture = picture_list; *picture; picture++) {
-      if (!(*picture)->applies(&source)) {
-        continue;
+      size_t parts = (*picture)->applies(&source) ? picture_parts(*picture, &source) : 0;
+      for (source.part = 0; source.part < parts; source.part++) {
+        if (put_picture(*picture, &source, folder, png, err)) {
+          return err->code;
+        }
+        ++*count;
       }
-      if (put_picture(*picture, &source, folder, png, err)) {
-        return err->code;
-      }
-      ++*count;
+      source.part = 0;
     }
   }
   return 0;

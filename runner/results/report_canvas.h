@@ -5,6 +5,7 @@
 
 #include "base/record.h"
 #include "base/text.h"
+#include "results/report_hover.h"
 #include "results/results.h"
 
 enum canvas_kind { CANVAS_PAGE, CANVAS_SVG, CANVAS_PNG };
@@ -14,6 +15,8 @@ struct canvas {
   const char *name;  /* [a-z0-9_]+ */
   int width, height; /* in pixels */
   bool narrow;       /* for a phone: less text, fewer ticks */
+  /* what is told under the pointer; NULL for pictures that stand alone */
+  struct hover *hover;
 };
 
 /* Terminal, encoding, and the look of borders and ticks. */
@@ -26,7 +29,7 @@ const char *canvas_ink(const struct canvas *canvas);
 /* Colour `place` of the palette that schemes and stages have, over and over. */
 const char *canvas_color(size_t place);
 
-/* A label as letters, digits and underscores alone, for places where gnuplot does not escape: hover texts. */
+/* A label as letters, digits and underscores alone, for names of files and elements. */
 void canvas_plain(char *out, size_t size, const char *label);
 
 /* What a record's scheme is to the model, from its attribute `role`. */

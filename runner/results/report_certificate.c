@@ -8,7 +8,8 @@
 #include <string.h>
 
 enum {
-  MOST_SCHEMES = 4,
+  MOST_SCHEMES = 64,
+  PER_PART = 4,
   MOST_FORMATS = 4,
   N_SHOWN = 8,
   /* pixels */
@@ -27,11 +28,12 @@ struct scheme {
   const struct record *record;
   const struct tensor *drift, *fidelity, *bound; /* [stage, dtype, shift]; bound: of the fidelity, may be NULL */
   const struct tensor *longest, *outcome;        /* [stage, dtype], of the fidelity; may be NULL */
-  double spread, tolerance;
-  size_t stages, formats, shifts;
+  const struct tensor *spread;                   /* one number, or [seed] */
+  double tolerance;
+  size_t seeds, stages, formats, shifts;
 };
 
-/* Behind an axis of seeds at most: indices from the start then mean the first seed. */
+/* Behind an axis of seeds at most. */
 static const struct tensor *stages_of(const struct record *record, const char *name, bool by_shift) {
   const struct tensor *tensor = record_find(record, name);
   unsigned rank = by_shift ? 3 : 2;
@@ -42,28 +44,32 @@ static const struct tensor *stages_of(const struct record *record, const char *n
   return fits ? tensor : NULL;
 }
 
+static double spread_at(const struct scheme *scheme, size_t seed) {
+  return tensor_value(scheme->spread, seed < scheme->spread->count ? seed : 0);
+}
+
 static bool read_scheme(const struct record *record, struct scheme *scheme) {
   *scheme = (struct scheme){.record = record};
   if (!is_scheme_record(record)) {
     return false;
   }
-  const struct tensor *spread = record_find(record, "certificate_spread");
+  scheme->spread = record_find(record, "certificate_spread");
   scheme->drift = stages_of(record, "drift_rms", true);
   scheme->fidelity = stages_of(record, "fidelity_rms", true);
   scheme->bound = stages_of(record, "fidelity_bound_rms", true);
   scheme->longest = stages_of(record, "fidelity_longest_position", false);
   scheme->outcome = stages_of(record, "fidelity_outcome", false);
-  if (!spread || !spread->count || !scheme->drift || !scheme->fidelity ||
+  if (!scheme->spread || !scheme->spread->count || !scheme->drift || !scheme->fidelity ||
       !tensor_axis(scheme->drift, "shift")->values) {
     return false;
   }
   const struct attribute *tolerance = attributes_find(&scheme->drift->attributes, "tolerance");
   scheme->tolerance = tolerance && tolerance->kind == ATTRIBUTE_REAL ? tolerance->real : NAN;
-  scheme->spread = tensor_value(spread, 0);
   scheme->stages = tensor_axis(scheme->drift, "stage")->length;
   scheme->formats = tensor_axis(scheme->drift, "dtype")->length;
   scheme->shifts = tensor_axis(scheme->drift, "shift")->length;
-  return scheme->spread > 0 && scheme->formats <= MOST_FORMATS && scheme->fidelity->count == scheme->drift->count;
+  scheme->seeds = tensor_axis(scheme->drift, "seed") ? tensor_axis(scheme->drift, "seed")->length : 1;
+  return spread_at(scheme, 0) > 0 && scheme->formats <= MOST_FORMATS && scheme->fidelity->count == scheme->drift->count;
 }
 
 /* Word `index` of a list of words; its number where there is none. */
@@ -124,9 +130,33 @@ static size_t find_schemes(const struct picture_source *source, struct scheme *s
   return count;
 }
 
+/* As a share of the spread of the scores; mean over seeds. */
 static double error_at(const struct scheme *scheme, const struct tensor *tensor, size_t stage, size_t format,
                        size_t shift) {
-  return tensor_value(tensor, (stage * scheme->formats + format) * scheme->shifts + shift) / scheme->spread;
+  double sum = 0;
+  size_t n = 0, seeds = tensor_axis(tensor, "seed") ? scheme->seeds : 1;
+  for (size_t seed = 0; seed < seeds; seed++) {
+    size_t place = ((seed * scheme->stages + stage) * scheme->formats + format) * scheme->shifts + shift;
+    double share = tensor_value(tensor, place) / spread_at(scheme, seed);
+    sum += isfinite(share) ? share : 0;
+    n += isfinite(share) ? 1 : 0;
+  }
+  return n ? sum / (double)n : NAN;
+}
+
+/* Where the outcome of a stage stands, of the seed that leaves the tolerance first. */
+static size_t outcome_place(const struct scheme *scheme, size_t stage, size_t format) {
+  size_t size = scheme->stages * scheme->formats, worst = stage * scheme->formats + format;
+  for (size_t i = worst + size; i < scheme->longest->count; i += size) {
+    double longest = tensor_value(scheme->longest, i), least = tensor_value(scheme->longest, worst);
+    worst = !isnan(least) && (isnan(longest) || longest < least) ? i : worst;
+  }
+  return worst;
+}
+
+/* The last position within the tolerance; NaN: none. */
+static double longest_at(const struct scheme *scheme, size_t stage, size_t format) {
+  return tensor_value(scheme->longest, outcome_place(scheme, stage, format));
 }
 
 struct layout {
@@ -156,7 +186,7 @@ static void error_range(const struct scheme *schemes, size_t count, double *low,
     const struct tensor *drawn[] = {schemes[s].drift, schemes[s].fidelity, schemes[s].bound};
     for (size_t t = 0; t < 3; t++) {
       for (size_t i = 0; drawn[t] && i < drawn[t]->count; i++) {
-        double value = tensor_value(drawn[t], i) / schemes[s].spread;
+        double value = tensor_value(drawn[t], i) / spread_at(&schemes[s], i / (drawn[t]->count / schemes[s].seeds));
         *low = value > 0 && isfinite(value) ? fmin(*low, value) : *low;
         *high = value > 0 && isfinite(value) ? fmax(*high, value) : *high;
       }
@@ -211,7 +241,7 @@ static void short_number(double value, char *out, size_t size) {
 static bool outcome_text(const struct scheme *scheme, size_t stage, size_t format, double longest, char *out,
                          size_t size) {
   char word[RECORD_NAME], number[16];
-  size_t value = (size_t)tensor_value(scheme->outcome, stage * scheme->formats + format);
+  size_t value = (size_t)tensor_value(scheme->outcome, outcome_place(scheme, stage, format));
   name_of(scheme->outcome, "flag_meanings", value, word, sizeof word);
   if (!strcmp(word, "not_measured")) {
     return false;
@@ -235,29 +265,40 @@ static void mark_tolerance(const struct canvas *canvas, const struct scheme *sch
     return;
   }
   const char *ink = canvas_ink(canvas);
-  text_printf(script, "set arrow from graph 0,first %.6g to graph 1,first %.6g nohead front lc rgb '%s' lw 1.5\n",
-              scheme->tolerance, scheme->tolerance, ink);
+  text_printf(script,
+              "set arrow from graph 0,first %.6g to graph 1,first %.6g nohead front lc rgb '" CANVAS_MUTED "' lw 2\n",
+              scheme->tolerance, scheme->tolerance);
   size_t all = stage_place(scheme, "all");
   if (!scheme->longest || !scheme->outcome || all == scheme->stages) {
     return;
   }
-  double longest = tensor_value(scheme->longest, all * scheme->formats + format);
+  double longest = longest_at(scheme, all, format);
   char text[2 * RECORD_NAME];
   if (!outcome_text(scheme, all, format, longest, text, sizeof text)) {
     return;
   }
   if (longest >= 1 && longest < last) {
     text_printf(script, "set label '' at %.9g,%.6g point pt 9 ps %g lc rgb '%s' front\n", longest, scheme->tolerance,
-                canvas->kind == CANVAS_PNG ? 1.2 : 0.6, ink);
+                canvas->kind == CANVAS_PNG ? 2.2 : 1.1, ink);
   }
-  /* Where the curves leave room. */
+  /* Where the curves leave room: at the upper left, or in two lines at the right. */
   bool within = longest >= 1;
-  char label[3 * RECORD_NAME];
-  snprintf(label, sizeof label, "%s%s", canvas->narrow ? "" : "all: ", text);
-  text_append(script, "set label ");
-  gnuplot_quote(script, label);
-  text_printf(script, " at graph %g,graph %g %s front font ',%d' textcolor rgb '%s'\n", within ? 0.03 : 0.97,
-              within ? 0.93 : 0.3, within ? "left" : "right", canvas->narrow ? 8 : 9, canvas_color(N_SHOWN - 1));
+  const char *second = within ? NULL : strstr(text, " by ");
+  const char *lines[] = {text, second ? second + 1 : ""};
+  for (int i = 0; i < (second ? 2 : 1); i++) {
+    char label[3 * RECORD_NAME];
+    int length = (int)(i || !second ? strlen(lines[i]) : (size_t)(second - text));
+    snprintf(label, sizeof label, "%s%.*s", canvas->narrow || i ? "" : "all: ", length, lines[i]);
+    text_append(script, "set label ");
+    gnuplot_quote(script, label);
+    text_printf(script, " at graph %g,graph %g %s front font ',%d' textcolor rgb '%s'\n", within ? 0.03 : 0.97,
+                (within ? 0.93 : 0.34) - 0.09 * i, within ? "left" : "right", canvas->narrow ? 8 : 9, ink);
+  }
+}
+
+/* All stages together stand out: in the colour of the text. */
+static const char *stage_color(const struct canvas *canvas, size_t k) {
+  return k == N_SHOWN - 1 ? canvas_ink(canvas) : canvas_color(k);
 }
 
 static void plot_stages(const struct canvas *canvas, const struct scheme *scheme, size_t s, size_t format,
@@ -267,20 +308,34 @@ static void plot_stages(const struct canvas *canvas, const struct scheme *scheme
     if (stage_place(scheme, shown[k]) == scheme->stages) {
       continue;
     }
-    const char *color = canvas_color(k);
+    const char *color = stage_color(canvas, k);
     text_printf(script, "%s$s%zuf%zuk%zu using 1:4 with lines lw 1 dt 2 lc rgb '%s', ", first ? "plot " : ", ", s,
                 format, k, color);
     text_printf(script, "'' using 1:3 with lines lw 0.8 lc rgb '%s', '' using 1:2 with lines lw 2.5 lc rgb '%s'", color,
                 color);
-    if (canvas->kind == CANVAS_PAGE && !canvas->narrow) {
-      text_printf(script,
-                  ", '' using 1:2:(sprintf('%s rounded, shift %%g: %%.2g of the spread', $1, $2)) with labels "
-                  "hypertext point pt 7 ps 0.8 lc rgb '#ff%s'",
-                  shown[k], color + 1);
-    }
     first = false;
   }
   text_append(script, first ? "plot NaN\n" : "\n");
+}
+
+/* Fidelity, drift and bound of every stage, as they are told; a zero, which has no place on the axis, at `low`. */
+static void tell_stages(const struct canvas *canvas, const struct scheme *scheme, size_t format, const char *dtype,
+                        double low) {
+  const double *shifts = tensor_axis(scheme->drift, "shift")->values;
+  const struct tensor *told[] = {scheme->fidelity, scheme->drift, scheme->bound};
+  static const char *const names[] = {"fidelity", "drift", "bound of the fidelity"};
+  for (size_t k = 0; k < N_SHOWN; k++) {
+    size_t stage = stage_place(scheme, shown[k]);
+    for (size_t t = 0; t < 3 && told[t] && stage < scheme->stages; t++) {
+      char label[3 * RECORD_NAME];
+      snprintf(label, sizeof label, "%s, %s in %s, %s", scheme->record->label, shown[k], dtype, names[t]);
+      hover_curve(canvas->hover, label, " at shift {x}: {v} of the spread", HOVER_POINTS);
+      for (size_t i = 0; i < scheme->shifts; i++) {
+        double error = error_at(scheme, told[t], stage, format, i);
+        hover_point(canvas->hover, shifts[i] > 0 ? shifts[i] : NAN, fmax(error, low), error);
+      }
+    }
+  }
 }
 
 static void draw_panel(const struct canvas *canvas, const struct scheme *scheme, size_t s, size_t format,
@@ -304,6 +359,9 @@ static void draw_panel(const struct canvas *canvas, const struct scheme *scheme,
   }
   mark_tolerance(canvas, scheme, format, to, script);
   plot_stages(canvas, scheme, s, format, script);
+  hover_panel(canvas->hover, panel->left, panel->top, panel->width, panel->height, (struct hover_axis){from, to, true},
+              (struct hover_axis){low / 2, high * 2, true});
+  tell_stages(canvas, scheme, format, name, low / 2);
 }
 
 /* Two rows of names in their colours, and what the kinds of lines are. */
@@ -314,15 +372,15 @@ static void draw_legend(const struct canvas *canvas, double top, struct text *sc
     double x = 14 + (double)((int)k % across) * step, y = top + (double)((int)k / across) * LINE;
     text_printf(script, "set arrow from screen %.4f,screen %.4f to screen %.4f,screen %.4f nohead lw 3 lc rgb '%s'\n",
                 x / canvas->width, 1 - y / canvas->height, (x + 18) / canvas->width, 1 - y / canvas->height,
-                canvas_color(k));
-    canvas_note(canvas, x + 24, y, "left", shown[k], canvas_color(k), script);
+                stage_color(canvas, k));
+    canvas_note(canvas, x + 24, y, "left", shown[k], stage_color(canvas, k), script);
   }
   double y = top + (canvas->narrow ? 3 : 2) * LINE;
   const char *thick = canvas->narrow ? "thick: fidelity; thin: drift"
                                      : "thick: fidelity, against the float64 score; thin: drift, against shift 0 of "
                                        "the same arithmetic";
-  const char *dashed = canvas->narrow ? "dashed: bound; level: tolerance"
-                                      : "dashed: bound of the fidelity; level line: tolerance, the triangle on it the "
+  const char *dashed = canvas->narrow ? "dashed: bound; grey: tolerance"
+                                      : "dashed: bound of the fidelity; grey line: tolerance, the triangle on it the "
                                         "longest position within";
   canvas_note(canvas, 14, y + 2, "left", thick, canvas_ink(canvas), script);
   canvas_note(canvas, 14, y + 2 + LINE, "left", dashed, canvas_ink(canvas), script);
@@ -331,23 +389,25 @@ static void draw_legend(const struct canvas *canvas, double top, struct text *sc
 static int draw(const struct picture_source *source, const struct canvas *canvas, struct text *script,
                 struct error *err) {
   struct scheme schemes[MOST_SCHEMES];
-  size_t all, count = find_schemes(source, schemes, &all);
+  size_t all, first, found = find_schemes(source, schemes, &all);
+  size_t count = picture_part(source, PER_PART, found, &first);
   struct layout layout = layout_for(schemes, count, canvas->narrow);
   double low, high;
   (void)err;
-  error_range(schemes, count, &low, &high);
+  error_range(schemes, found, &low, &high);
   canvas_begin(canvas, script);
-  append_data(schemes, count, script);
+  append_data(schemes + first, count, script);
   text_append(script, "unset tics\nset border 15 lc rgb '" CANVAS_MUTED "' lw 0.5\nset multiplot\n"
                       "set logscale xy 10\nset mxtics 1\nset mytics 1\n");
   int line = 0;
   for (size_t s = 0; s < count; s++) {
-    const char *color = look_of(source->file, schemes[s].record).color;
-    for (size_t f = 0; f < schemes[s].formats; f++) {
+    const struct scheme *scheme = &schemes[first + s];
+    const char *color = look_of(source->file, scheme->record).color;
+    for (size_t f = 0; f < scheme->formats; f++) {
       int place = (int)f % layout.across;
       line += f && !place;
       struct panel panel = {LEFT + place * layout.step, line * layout.block + TITLE, layout.width, layout.tall};
-      draw_panel(canvas, &schemes[s], s, f, &panel, color, place == 0, low, high, script);
+      draw_panel(canvas, scheme, s, f, &panel, color, place == 0, low, high, script);
     }
     line++;
   }
@@ -372,6 +432,12 @@ static bool applies(const struct picture_source *source) {
   return find_schemes(source, schemes, &all) > 0;
 }
 
+static size_t parts(const struct picture_source *source) {
+  struct scheme schemes[MOST_SCHEMES];
+  size_t all;
+  return (find_schemes(source, schemes, &all) + PER_PART - 1) / PER_PART;
+}
+
 static int describe(const struct picture_source *source, struct text *caption, struct text *alternative,
                     struct error *err) {
   struct scheme schemes[MOST_SCHEMES];
@@ -381,20 +447,22 @@ static int describe(const struct picture_source *source, struct text *caption, s
                        "score off when all positions move (rms, as a share of the spread of the scores)?");
   if (!isnan(schemes[0].tolerance)) {
     text_printf(caption,
-                " Level line: the tolerance of %g; the triangle on it is the last position up to which all stages "
+                " Grey line: the tolerance of %g; the triangle on it is the last position up to which all stages "
                 "together stay within.",
                 schemes[0].tolerance);
   }
-  if (all > count) {
-    text_printf(caption, " The first %zu of %zu schemes are drawn.", count, all);
+  if (schemes[0].seeds > 1) {
+    text_printf(caption, " Errors are means over %zu seeds; the longest position is the least of them.",
+                schemes[0].seeds);
   }
+  picture_say_left_out(caption, count, all);
   text_append(alternative, "Error of the score against the shift of all positions. All stages rounded, longest "
                            "position within the tolerance:");
   for (size_t s = 0; s < count; s++) {
     size_t place = stage_place(&schemes[s], "all");
     for (size_t f = 0; schemes[s].longest && place < schemes[s].stages && f < schemes[s].formats; f++) {
       char name[RECORD_NAME];
-      double longest = tensor_value(schemes[s].longest, place * schemes[s].formats + f);
+      double longest = longest_at(&schemes[s], place, f);
       name_of(schemes[s].drift, "dtype_names", f, name, sizeof name);
       text_printf(alternative, isnan(longest) ? "%s %s %s none" : "%s %s %s %.0f", s || f ? ";" : "",
                   schemes[s].record->label, name, longest);
@@ -405,9 +473,10 @@ static int describe(const struct picture_source *source, struct text *caption, s
 
 static int height(const struct picture_source *source, bool narrow) {
   struct scheme schemes[MOST_SCHEMES];
-  size_t all, count = find_schemes(source, schemes, &all);
+  size_t all, first, count = picture_part(source, PER_PART, find_schemes(source, schemes, &all), &first);
   struct layout layout = layout_for(schemes, count, narrow);
   return (int)(layout.lines * layout.block) + legend_height(narrow);
 }
 
-const struct picture picture_certificate = {"certificate", "Error against position", applies, describe, height, draw};
+const struct picture picture_certificate = {"certificate", "Error against position", applies, parts, describe, height,
+                                            draw};

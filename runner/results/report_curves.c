@@ -205,7 +205,7 @@ static void spread_labels(struct label *labels, size_t count, double gap) {
       }
     }
     for (size_t i = 0; i < count; i++) {
-      labels[i].at = fmin(fmax(labels[i].at, 0), 1);
+      labels[i].at = fmin(fmax(labels[i].at, gap / 2), 1); /* not on the axis */
     }
   }
 }
@@ -291,18 +291,20 @@ static void append_dots(struct text *script, const struct curve *curve, size_t n
   text_append(script, "END\n");
 }
 
-static void name_strip(const struct canvas *canvas, const struct chart *chart, double end, double top,
-                       struct text *script) {
-  if (!canvas->narrow) {
-    /* In the strip where it is high enough, else above it; at the right, where curves have mostly left it. */
-    text_append(script, "set label ");
-    gnuplot_quote(script, chart->strip_name);
-    text_printf(script, " at graph %.4f,graph %.4f right textcolor rgb '%s' font ',11'\n", end - 0.01,
-                top > 0.05 ? top / 2 : top + 0.025, canvas_ink(canvas));
-  }
+/* Its name and a patch of its colour above the plot, at the right, where nothing else stands. */
+static void name_strip(const struct canvas *canvas, const char *name, double width, struct text *script) {
+  double letters = (double)strlen(name) * (canvas->narrow ? 5.4 : 6.4) / width;
+  text_printf(
+      script,
+      "set object rectangle from graph %.4f,graph 1.02 to graph %.4f,graph 1.055 noclip fs solid 0.3 noborder fc rgb "
+      "'" CANVAS_MUTED "'\nset label ",
+      1 - letters - 20 / width, 1 - letters - 6 / width);
+  gnuplot_quote(script, name);
+  text_printf(script, " at graph %.4f,graph 1.04 left textcolor rgb '%s' font ',%d'\n", 1 - letters, canvas_ink(canvas),
+              canvas->narrow ? 9 : 11);
 }
 
-static void draw_marks(const struct canvas *canvas, const struct chart *chart, struct range y, double end,
+static void draw_marks(const struct canvas *canvas, const struct chart *chart, struct range y, double width,
                        struct text *script) {
   if (!isnan(chart->strip)) {
     double top = height_of(chart, y, chart->strip);
@@ -310,11 +312,10 @@ static void draw_marks(const struct canvas *canvas, const struct chart *chart, s
                 "set object rectangle from graph 0,graph 0 to graph 1,graph %.4f behind fs solid 0.18 noborder fc rgb "
                 "'" CANVAS_MUTED "'\n",
                 top);
-    name_strip(canvas, chart, 1, top, script);
+    name_strip(canvas, chart->strip_name, width, script);
   }
   if (chart->strip_curve && last_point(chart->strip_curve) < chart->strip_curve->count) {
-    name_strip(canvas, chart, end, height_of(chart, y, chart->strip_curve->middle[last_point(chart->strip_curve)]),
-               script);
+    name_strip(canvas, chart->strip_name, width, script);
   }
   if (!isnan(chart->line_at)) {
     text_append(script, "set arrow from ");
@@ -339,7 +340,7 @@ static void draw_marks(const struct canvas *canvas, const struct chart *chart, s
 }
 
 static void plot_curve(const struct results_file *file, const struct chart *chart, const struct curve *curve,
-                       size_t number, bool first, bool hover, struct text *script) {
+                       size_t number, bool first, struct text *script) {
   struct look look = look_of(file, curve->record);
   text_append(script, first ? "plot " : ", ");
   if (chart->dots && curve->units > 1) {
@@ -351,14 +352,23 @@ static void plot_curve(const struct results_file *file, const struct chart *char
   text_printf(script, "$curve%zu using 1:2 with lines lw %g dt %d lc rgb '%s', ", number, look.width, look.dash,
               look.color);
   text_printf(script, "$curve%zu using 1:2 with points pt %d ps 0.6 lc rgb '%s'", number, look.point, look.color);
-  if (hover) {
-    char format[3 * RECORD_NAME];
-    char label[RECORD_NAME];
-    canvas_plain(label, sizeof label, curve->record->label);
-    snprintf(format, sizeof format, "%s: %s %%g: %%.3g", label, chart->x_of);
-    text_printf(script, ", $curve%zu using 1:2:(sprintf(", number);
-    gnuplot_quote(script, format);
-    text_printf(script, ", $1, $2)) with labels hypertext point pt 7 ps 1.6 lc rgb '#ff%s'", look.color + 1);
+}
+
+/* What the curve tells under the pointer: its points, with their intervals, and each unit's where those are drawn. */
+static void tell_curve(const struct canvas *canvas, const struct chart *chart, const struct curve *curve) {
+  char says[120];
+  bool bands = curve->units > 1 && !chart->dots;
+  snprintf(says, sizeof says, bands ? ", %s {x}: {v} ({l} to {h})" : ", %s {x}: {v}", chart->x_of);
+  hover_curve(canvas->hover, curve->record->label, says, HOVER_INTERVALS);
+  for (size_t i = 0; i < curve->count; i++) {
+    hover_interval(canvas->hover, curve->x[i], curve->middle[i], curve->low[i], curve->high[i]);
+  }
+  if (chart->dots && curve->units > 1) {
+    snprintf(says, sizeof says, ", one %s, %s {x}: {v}", chart->dot_of, chart->x_of);
+    hover_curve(canvas->hover, curve->record->label, says, HOVER_POINTS);
+    for (size_t i = 0; i < curve->count * curve->units; i++) {
+      hover_point(canvas->hover, curve->x[i / curve->units], curve->samples[i], curve->samples[i]);
+    }
   }
 }
 
@@ -380,10 +390,17 @@ static void mark_ends(const struct canvas *canvas, const struct results_file *fi
     text_printf(script, " center front font ',20' textcolor rgb '%s'\n", color);
     if (ends_early(canvas, &curves[c])) {
       double at = width_of(chart, x, curves[c].x[last]);
-      double up = height_of(chart, y, curves[c].middle[last]) + (22.0 + 32 * before++) / plot_height;
+      double up = height_of(chart, y, curves[c].middle[last]) + 22.0 / plot_height;
+      up = isnan(chart->strip) ? up : fmax(up, height_of(chart, y, chart->strip) + 12.0 / plot_height);
+      up += 46.0 * before++ / plot_height;
       bool left = at > 0.2;
-      const char *lines[] = {curves[c].word, curves[c].record->label};
-      for (size_t i = 0; i < 2; i++) {
+      /* "undefined beyond 128" over two lines, the label above them. */
+      char first[sizeof curves[c].word];
+      size_t length = strcspn(curves[c].word, " ");
+      snprintf(first, sizeof first, "%.*s", (int)length, curves[c].word);
+      const char *second = curves[c].word + length + (curves[c].word[length] == ' ');
+      const char *lines[] = {second, first, curves[c].record->label};
+      for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         text_append(script, "set label ");
         gnuplot_quote(script, lines[i]);
         text_printf(script, " at graph %.4f,graph %.4f %s front font ',11' textcolor rgb '%s'\n",
@@ -414,6 +431,7 @@ static void set_x_ticks(const struct canvas *canvas, const struct chart *chart, 
   text_append(script, tens ? "set logscale x 10\nset mxtics 1\nset xtics (" : "set logscale x 2\nset xtics (");
   int from = (int)floor(tens ? log10(x.low) : log2(x.low)), to = (int)ceil(tens ? log10(x.high) : log2(x.high));
   int step = canvas->narrow && to - from > 5 ? 2 : 1;
+  from -= step == 2 && from % 2 != 0; /* 1 is among them */
   for (int power = from; power <= to; power += step) {
     text_append(script, power > from ? ", " : "");
     if (tens) {
@@ -461,7 +479,7 @@ void curves_draw(const struct canvas *canvas, const struct results_file *file, c
   double edge = chart->log_x ? 1.002 : 1;
   text_printf(script, "set xrange [%.17g:%.17g]\nset yrange [%.17g:%.17g]\n", x.low / edge, x.high * edge, y.low,
               y.high);
-  draw_marks(canvas, chart, y, end, script);
+  draw_marks(canvas, chart, y, canvas->width - left - right, script);
   draw_labels(canvas, file, chart, y, end, curves, count, plot_height, script);
   mark_ends(canvas, file, chart, x, y, curves, count, plot_height, script);
   for (size_t c = 0; c < count; c++) {
@@ -473,7 +491,9 @@ void curves_draw(const struct canvas *canvas, const struct results_file *file, c
   if (chart->strip_curve) {
     append_curve_data(script, chart->strip_curve, count);
   }
-  bool hover = canvas->kind == CANVAS_PAGE && !canvas->narrow;
+  hover_panel(canvas->hover, left, top, canvas->width - left - right, plot_height,
+              (struct hover_axis){x.low / edge, x.high * edge, chart->log_x},
+              (struct hover_axis){y.low, y.high, chart->log_y});
   if (chart->strip_curve) {
     text_printf(script,
                 "plot $curve%zu using 1:2 with filledcurves y1=0 fc rgb '" CANVAS_MUTED
@@ -481,7 +501,8 @@ void curves_draw(const struct canvas *canvas, const struct results_file *file, c
                 count);
   }
   for (size_t c = 0; c < count; c++) {
-    plot_curve(file, chart, &curves[c], c, c == 0 && !chart->strip_curve, hover, script);
+    plot_curve(file, chart, &curves[c], c, c == 0 && !chart->strip_curve, script);
+    tell_curve(canvas, chart, &curves[c]);
   }
   text_append(script, "\n");
 }

@@ -30,6 +30,7 @@ struct chart {
   const char *x_title, *y_title;
   bool log_x, log_y;
   bool dots;            /* each unit's values as dots instead of a band */
+  const char *dot_of;   /* what a dot is of: "seed" */
   double x_low, x_high; /* both 0: as the data have it */
   double y_low, y_high; /* both 0: as the data have it */
   double line_at;       /* a vertical line, with its name; NAN: none */

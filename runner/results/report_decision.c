@@ -93,13 +93,50 @@ static double left_of(const struct canvas *canvas, const struct decision *decisi
   return fmin((double)longest * (canvas->narrow ? 6 : 7) + 14, canvas->width / 2.0);
 }
 
+/* "1: extrapolation.jsd_to_trained.mean at 256 <= 0.2 (margin 0.02)"; on a phone without the margin. */
+static void condition_title(const struct decision *decision, size_t condition, bool narrow, char *out, size_t size) {
+  const struct attribute *attribute = attributes_find(&decision->comparison->attributes, "conditions");
+  const char *line = attribute && attribute->kind == ATTRIBUTE_TEXT ? attribute->text : NULL;
+  for (size_t i = 0; line && i < condition; i++) {
+    line = strchr(line, '\n');
+    line = line ? line + 1 : NULL;
+  }
+  if (!line) {
+    snprintf(out, size, "condition %zu", condition + 1);
+    return;
+  }
+  size_t length = strcspn(line, "\n");
+  const char *margin = memmem(line, length, " (", 2);
+  length = narrow && margin ? (size_t)(margin - line) : length;
+  snprintf(out, size, "%zu: %.*s", condition + 1, (int)length, line);
+}
+
+/* The whole row of a scheme tells its margin. */
+static void tell_condition(const struct canvas *canvas, const struct panel *panel, const struct decision *decision,
+                           size_t condition) {
+  char says[80];
+  double values[MOST_SCHEMES];
+  struct hover_axis none = {0, 1, false};
+  int names = hover_names(canvas->hover);
+  for (size_t s = 0; s < decision->schemes; s++) {
+    hover_name(canvas->hover, decision->margins[s]->name);
+    values[s] = tensor_value(decision->margins[s], condition);
+  }
+  snprintf(says, sizeof says, "{r}, condition %zu: {v} margins", condition + 1);
+  hover_panel(canvas->hover, panel->left, panel->top, panel->width, panel->height, none, none);
+  hover_grid(canvas->hover, "", says, (struct hover_side){decision->schemes, 0, 1, names},
+             (struct hover_side){1, 0, 1, HOVER_NUMBERS}, values);
+}
+
 static void draw_condition(const struct picture_source *source, const struct canvas *canvas,
                            const struct decision *decision, size_t condition, struct text *script) {
-  char title[64];
+  char title[256];
   double left = left_of(canvas, decision), height = (double)decision->schemes * ROW;
   struct panel panel = {left, (double)condition * (TITLE + height + TICKS) + TITLE, canvas->width - left - 14, height};
-  snprintf(title, sizeof title, "condition %zu", condition + 1);
-  panel_begin(canvas, &panel, title, canvas_ink(canvas), script);
+  condition_title(decision, condition, canvas->narrow, title, sizeof title);
+  panel_begin(canvas, &panel, NULL, NULL, script);
+  canvas_note(canvas, canvas->narrow ? canvas->width / 2.0 : left + panel.width / 2, panel.top - 12, "center", title,
+              canvas_ink(canvas), script);
   text_printf(script, "set xrange [-%d.5:%d.5]\nset yrange [%.1f:-0.5]\n", EDGE, EDGE, (double)decision->schemes - 0.5);
   text_printf(script,
               "set xtics scale 0.5 offset 0,0.4 textcolor rgb '%s' font ',10' ('≤ -20' -20, '-10' -10, '-1' -1, '1' 1, "
@@ -126,16 +163,9 @@ static void draw_condition(const struct picture_source *source, const struct can
                 s ? ", " : "", condition, s, s, look.color, s, s,
                 is_settled(source, decision->margins[s]->name, condition) ? 7 : 6,
                 canvas->kind == CANVAS_PNG ? 1.2 : 0.6, look.color);
-    if (canvas->kind == CANVAS_PAGE && !canvas->narrow) {
-      char label[RECORD_NAME], format[2 * RECORD_NAME];
-      canvas_plain(label, sizeof label, decision->margins[s]->name);
-      snprintf(format, sizeof format, "%s: %%.3g margins", label);
-      text_printf(script, ", '' every ::%zu::%zu using 2:1:(sprintf(", s, s);
-      gnuplot_quote(script, format);
-      text_printf(script, ", $3)) with labels hypertext point pt 7 ps 1.6 lc rgb '#ff%s'", look.color + 1);
-    }
   }
   text_append(script, "\n");
+  tell_condition(canvas, &panel, decision, condition);
 }
 
 static bool applies(const struct picture_source *source) {
@@ -182,7 +212,7 @@ static int describe(const struct picture_source *source, struct text *caption, s
   text_append(caption,
               "How far each scheme is from the limit of each condition, in units of the margin that the "
               "condition names. Grey: too near to be told; open circles: not settled, because the interval reaches "
-              "over the limit or there is no verdict. The conditions stand in the table.");
+              "over the limit or there is no verdict.");
   text_append(alternative, "Distance to the limits in margins:");
   for (size_t s = 0; s < decision.schemes; s++) {
     text_printf(alternative, "%s %s", s ? ";" : "", decision.margins[s]->name);
@@ -194,4 +224,5 @@ static int describe(const struct picture_source *source, struct text *caption, s
   return 0;
 }
 
-const struct picture picture_decision = {"decision", "What the decision rests on", applies, describe, height, draw};
+const struct picture picture_decision = {"decision", "What the decision rests on", applies, NULL, describe, height,
+                                         draw};

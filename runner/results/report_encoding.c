@@ -13,10 +13,10 @@
 #include <string.h>
 
 enum {
-  MOST_SCHEMES = 15,
-  MOST_LINES = MOST_SCHEMES + 1,
+  MOST_SCHEMES = 64,
+  PER_PART = 8,
+  MOST_LINES = PER_PART + 1,
   PIXELS = 64,
-  HOVERS = 24,
   /* pixels */
   TITLE = 26,
   PROFILE = 56,
@@ -52,12 +52,14 @@ static const struct tensor *with_axes(const struct record *record, const char *n
   return fits ? tensor : NULL;
 }
 
-static size_t find_schemes(const struct picture_source *source, struct scheme *schemes) {
+static size_t find_schemes(const struct picture_source *source, struct scheme *schemes, size_t *all) {
   size_t count = 0;
-  for (size_t i = 0; i < source->experiment->count && count < MOST_SCHEMES; i++) {
+  *all = 0;
+  for (size_t i = 0; i < source->experiment->count; i++) {
     const struct record *record = source->experiment->records[i];
     const struct tensor *logit = is_scheme_record(record) ? with_axes(record, "expected_logit", "key", "query") : NULL;
-    if (logit) {
+    *all += logit != NULL;
+    if (logit && count < MOST_SCHEMES) {
       schemes[count++] = (struct scheme){.record = record,
                                          .logit = logit,
                                          .profile = with_axes(record, "profile", "distance", NULL),
@@ -69,9 +71,8 @@ static size_t find_schemes(const struct picture_source *source, struct scheme *s
 
 static struct layout layout_for(const struct scheme *schemes, size_t count, int width, bool narrow) {
   struct layout layout = {.across = narrow ? 2 : 4};
-  layout.across = (int)count < layout.across ? (int)count : layout.across;
   layout.down = ((int)count + layout.across - 1) / layout.across;
-  layout.step = (double)(width - LEFT - RIGHT) / (layout.across < (narrow ? 2 : 3) ? (narrow ? 2 : 3) : layout.across);
+  layout.step = (double)(width - LEFT - RIGHT) / layout.across;
   layout.side = layout.step - GAP;
   layout.rows = narrow ? 60 : 80;
   for (size_t i = 0; i < count; i++) {
@@ -176,6 +177,7 @@ static void draw_logit(const struct canvas *canvas, const struct scheme *scheme,
     mark("#000000", length - 0.5, false, script);
   }
   text_printf(script, "plot $logit%zu using 1:2:3 with image\n", i);
+  matrix_hover(canvas, panel, &scheme->matrix, scheme->record->label, ", query {r}, key {c}: {v}");
 }
 
 static void draw_profile(const struct canvas *canvas, const struct scheme *scheme, const struct panel *panel, size_t i,
@@ -192,15 +194,12 @@ static void draw_profile(const struct canvas *canvas, const struct scheme *schem
     mark(canvas_ink(canvas), -length, true, script);
   }
   text_printf(script, "plot $profile%zu using 1:2 with lines lw 2 lc rgb '%s'", i, look->color);
-  if (canvas->kind == CANVAS_PAGE && !canvas->narrow) {
-    char label[RECORD_NAME], format[2 * RECORD_NAME];
-    canvas_plain(label, sizeof label, scheme->record->label);
-    snprintf(format, sizeof format, "%s, distance %%g: %%.3g", label);
-    text_printf(script, ", $profile%zu every %zu using 1:2:(sprintf(", i, axis->length / HOVERS + 1);
-    gnuplot_quote(script, format);
-    text_printf(script, ", $1, $2)) with labels hypertext point pt 7 ps 1.2 lc rgb '#ff%s'", look->color + 1);
-  }
   text_append(script, "\n");
+  struct hover_axis none = {0, 1, false};
+  hover_panel(canvas->hover, panel->left, panel->top, panel->width, panel->height, none, none);
+  hover_grid(canvas->hover, scheme->record->label, ", distance {c}: {v}", (struct hover_side){1, 0, 1, HOVER_NUMBERS},
+             (struct hover_side){axis->length, low, (high - low) / ((double)axis->length - 1), HOVER_NUMBERS},
+             scheme->curve);
 }
 
 static void append_data(const struct scheme *schemes, size_t count, struct text *script) {
@@ -262,18 +261,21 @@ static void draw_scheme(const struct canvas *canvas, const struct picture_source
     text_append(script, "unset xtics\n");
     mark("#000000", length - 0.5, false, script);
     text_printf(script, "plot $rows%zu using 1:2:3 with image\n", i);
+    matrix_hover(canvas, &panel, &scheme->added, scheme->record->label, " adds at position {r}, channel {c}: {v}");
     palette_diverging(most, script);
   }
 }
 
 static void draw_schemes(const struct canvas *canvas, const struct picture_source *source, const struct scheme *schemes,
-                         size_t count, struct text *script) {
-  struct layout layout = layout_for(schemes, count, canvas->width, canvas->narrow);
+                         size_t all, struct text *script) {
   double most = 0;
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < all; i++) {
     most = fmax(most, largest(&schemes[i].matrix));
   }
   most = most > 0 ? most : 1;
+  size_t first, count = picture_part(source, PER_PART, all, &first);
+  schemes += first;
+  struct layout layout = layout_for(schemes, count, canvas->width, canvas->narrow);
   canvas_begin(canvas, script);
   append_data(schemes, count, script);
   text_append(script, "unset tics\nset border 15 lc rgb '" CANVAS_MUTED "' lw 0.5\nset multiplot\n");
@@ -294,13 +296,20 @@ static void draw_schemes(const struct canvas *canvas, const struct picture_sourc
 
 static bool applies(const struct picture_source *source) {
   struct scheme schemes[MOST_SCHEMES];
-  return find_schemes(source, schemes) > 0;
+  size_t all;
+  return find_schemes(source, schemes, &all) > 0;
+}
+
+static size_t parts(const struct picture_source *source) {
+  struct scheme schemes[MOST_SCHEMES];
+  size_t all;
+  return (find_schemes(source, schemes, &all) + PER_PART - 1) / PER_PART;
 }
 
 static int describe(const struct picture_source *source, struct text *caption, struct text *alternative,
                     struct error *err) {
   struct scheme schemes[MOST_SCHEMES];
-  size_t count = find_schemes(source, schemes);
+  size_t all, count = find_schemes(source, schemes, &all);
   (void)err;
   text_append(caption,
               "The logit of a word with itself at query position m and key position n, mean of words and heads, less "
@@ -314,6 +323,7 @@ static int describe(const struct picture_source *source, struct text *caption, s
                            : rows;
   }
   text_append(caption, rows);
+  picture_say_left_out(caption, count, all);
   text_printf(alternative, "Heat maps of the expected logit on equal tokens, positions 0 to %zu:",
               schemes[0].logit->axis[schemes[0].logit->rank - 1].length - 1);
   for (size_t i = 0; i < count; i++) {
@@ -325,15 +335,15 @@ static int describe(const struct picture_source *source, struct text *caption, s
 
 static int height(const struct picture_source *source, bool narrow) {
   struct scheme schemes[MOST_SCHEMES];
-  size_t count = find_schemes(source, schemes);
-  struct layout layout = layout_for(schemes, count, picture_width(narrow), narrow);
+  size_t all, first, count = picture_part(source, PER_PART, find_schemes(source, schemes, &all), &first);
+  struct layout layout = layout_for(schemes + first, count, picture_width(narrow), narrow);
   return (int)layout.top[layout.down] + BOX;
 }
 
 static int draw(const struct picture_source *source, const struct canvas *canvas, struct text *script,
                 struct error *err) {
   struct scheme schemes[MOST_SCHEMES];
-  size_t count = find_schemes(source, schemes);
+  size_t all, count = find_schemes(source, schemes, &all);
   if (fill_schemes(schemes, count, err)) {
     return err->code;
   }
@@ -342,4 +352,4 @@ static int draw(const struct picture_source *source, const struct canvas *canvas
   return 0;
 }
 
-const struct picture picture_encoding = {"encoding", "The encoding itself", applies, describe, height, draw};
+const struct picture picture_encoding = {"encoding", "The encoding itself", applies, parts, describe, height, draw};

@@ -26,9 +26,19 @@ static size_t records_with(const struct picture_source *source, const char *name
   return count;
 }
 
+/* Some scheme has a number of tensor `name`: without a trained model none is apart from it. */
 static bool has(const struct picture_source *source, const char *name) {
   const struct record *found[MOST_RECORDS];
-  return records_with(source, name, found) > 0;
+  size_t count = records_with(source, name, found);
+  for (size_t r = 0; r < count; r++) {
+    const struct tensor *tensor = record_find(found[r], name);
+    for (size_t i = 0; i < tensor->count; i++) {
+      if (!isnan(tensor_value(tensor, i))) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 /* The axis of independent units: seeds where there are several, else texts. */
@@ -132,18 +142,18 @@ static int draw_measure(const struct picture_source *source, const char *name, c
   return 0;
 }
 
-/* The same axis in every report, so that reports can be laid side by side; a phone shows what there is. */
+/* The same axis in every report, so that reports can be laid side by side. */
 static struct chart chart_past(const struct canvas *canvas, double strip) {
   return (struct chart){.x_title = "last position / training length L",
                         .y_title = canvas->narrow ? "divergence (nats)" : "divergence in nats (most: ln 2 = 0.693)",
                         .log_x = true,
-                        .x_low = canvas->narrow ? 0 : 0.24,
-                        .x_high = canvas->narrow ? 0 : 64,
+                        .x_low = 0.24,
+                        .x_high = 64,
                         .y_high = LN_2,
                         .line_at = 1,
                         .line_name = "training length L",
                         .strip = strip,
-                        .strip_name = "what windows inside L show",
+                        .strip_name = canvas->narrow ? "inside L" : "what windows inside L show",
                         .level = NAN,
                         .x_of = "last position / L"};
 }
@@ -277,7 +287,7 @@ static int beyond_draw(const struct picture_source *source, const struct canvas 
   double *inside = memory_new(longest, sizeof *inside, "strip", err);
   if (inside) {
     chart.strip_curve = strip_of(source, curves, count, inside, &strip) ? &strip : NULL;
-    chart.strip_name = "what the model shows inside L";
+    chart.strip_name = canvas->narrow ? "inside L" : "what the model shows inside L";
     curves_draw(canvas, source->file, &chart, curves, count, script);
   }
   free(inside);
@@ -286,9 +296,10 @@ static int beyond_draw(const struct picture_source *source, const struct canvas 
 }
 
 const struct picture picture_beyond = {
-    "beyond",       "Beyond training length: does more context change what it looks at?",
-    beyond_applies, beyond_describe,
-    chart_height,   beyond_draw};
+    "beyond",        "Beyond training length: does more context change what it looks at?",
+    beyond_applies,  NULL,
+    beyond_describe, chart_height,
+    beyond_draw};
 
 static bool to_trained_applies(const struct picture_source *source) {
   return has(source, "jsd_to_trained_by_text");
@@ -309,9 +320,9 @@ static int to_trained_draw(const struct picture_source *source, const struct can
   return draw_measure(source, "jsd_to_trained_by_text", "length", chart_past(canvas, NAN), canvas, script, err);
 }
 
-const struct picture picture_to_trained = {"to_trained",       "Is it still the trained model?",
-                                           to_trained_applies, to_trained_describe,
-                                           chart_height,       to_trained_draw};
+const struct picture picture_to_trained = {
+    "to_trained",   "Is it still the trained model?", to_trained_applies, NULL, to_trained_describe, chart_height,
+    to_trained_draw};
 
 static bool moved_applies(const struct picture_source *source) {
   const struct record *found[MOST_RECORDS];
@@ -337,6 +348,7 @@ static int moved_draw(const struct picture_source *source, const struct canvas *
                                                           chart_past(canvas, strip), canvas, script, err);
 }
 
-const struct picture picture_moved = {"moved",       "The same window further on: does its attention stay?",
-                                      moved_applies, moved_describe,
-                                      chart_height,  moved_draw};
+const struct picture picture_moved = {"moved",        "The same window further on: does its attention stay?",
+                                      moved_applies,  NULL,
+                                      moved_describe, chart_height,
+                                      moved_draw};

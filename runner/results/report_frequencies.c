@@ -8,7 +8,8 @@
 #include <string.h>
 
 enum {
-  MOST_SCHEMES = 12,
+  MOST_SCHEMES = 64,
+  PER_PART = 8,
   MOST_FREQUENCIES = 32,
   /* pixels */
   LEFT = 66,
@@ -38,9 +39,10 @@ static const struct tensor *along(const struct record *record, const char *first
   return fits ? tensor : NULL;
 }
 
-static size_t find_schemes(const struct picture_source *source, struct scheme *schemes) {
+static size_t find_schemes(const struct picture_source *source, struct scheme *schemes, size_t *all) {
   size_t count = 0;
-  for (size_t i = 0; i < source->experiment->count && count < MOST_SCHEMES; i++) {
+  *all = 0;
+  for (size_t i = 0; i < source->experiment->count; i++) {
     const struct record *record = source->experiment->records[i];
     if (!is_scheme_record(record)) {
       continue;
@@ -53,8 +55,10 @@ static size_t find_schemes(const struct picture_source *source, struct scheme *s
                             .train_length = record_number(record, "train_length")};
     scheme.wavelength = scheme.wavelength ? scheme.wavelength : along(record, "frequency", NULL, "wavelength");
     scheme.length = scheme.unseen ? tensor_axis(scheme.unseen, "length") : NULL;
-    if (scheme.unseen && scheme.unseen->count && scheme.wavelength && scheme.length->values &&
-        scheme.train_length > 0) {
+    bool fits =
+        scheme.unseen && scheme.unseen->count && scheme.wavelength && scheme.length->values && scheme.train_length > 0;
+    *all += fits;
+    if (fits && count < MOST_SCHEMES) {
       schemes[count++] = scheme;
     }
   }
@@ -144,9 +148,13 @@ static struct layout layout_for(size_t count, bool narrow) {
   return layout;
 }
 
+static struct hover_axis length_axis(const struct scheme *scheme) {
+  return (struct hover_axis){edge(scheme, 0, false) / scheme->train_length,
+                             edge(scheme, scheme->length->length - 1, true) / scheme->train_length, true};
+}
+
 static void set_length_axis(const struct canvas *canvas, const struct scheme *scheme, bool ticks, struct text *script) {
-  double low = edge(scheme, 0, false) / scheme->train_length;
-  double high = edge(scheme, scheme->length->length - 1, true) / scheme->train_length;
+  double low = length_axis(scheme).from, high = length_axis(scheme).to;
   text_printf(script, "set logscale x 2\nset xrange [%.6g:%.6g]\nunset xtics\n", low, high);
   if (!ticks) {
     return;
@@ -161,6 +169,23 @@ static void set_length_axis(const struct canvas *canvas, const struct scheme *sc
     first = false;
   }
   text_append(script, ")\n");
+}
+
+/* The cells as they are told; the first frequency of a block stands for it, as it does in the picture. */
+static void tell_cells(const struct canvas *canvas, const struct scheme *scheme, const struct panel *panel, double low,
+                       double high) {
+  size_t frequencies = tensor_axis(scheme->unseen, "frequency")->length, lengths = scheme->length->length;
+  size_t every = (frequencies + MOST_FREQUENCIES - 1) / MOST_FREQUENCIES;
+  hover_panel(canvas->hover, panel->left, panel->top, panel->width, panel->height, length_axis(scheme),
+              (struct hover_axis){low / 1.2, high * 1.2, true});
+  hover_curve(canvas->hover, scheme->record->label, ", length {x} L, wavelength {y}: {v} unseen", HOVER_CELLS);
+  for (size_t l = 0; l < lengths; l++) {
+    for (size_t f = 0; f < frequencies; f += every) {
+      double wave = wavelength_at(scheme, f, l);
+      hover_point(canvas->hover, scheme->length->values[l] / scheme->train_length, wave > 0 ? wave : NAN,
+                  tensor_value(scheme->unseen, f * lengths + l));
+    }
+  }
 }
 
 static void draw_cells(const struct canvas *canvas, const struct scheme *scheme, const struct panel *panel,
@@ -181,13 +206,8 @@ static void draw_cells(const struct canvas *canvas, const struct scheme *scheme,
   text_printf(script, "set arrow from graph 0,first %.6g to graph 1,first %.6g nohead front lc rgb '%s' lw 1 dt 2\n",
               scheme->train_length, scheme->train_length, ink);
   text_printf(script, "plot $cells%zu using 1:2:3:4:5:6:7 with boxxyerror fs solid noborder lc palette", number);
-  if (canvas->kind == CANVAS_PAGE && !canvas->narrow) {
-    text_printf(script,
-                ", $cells%zu using 1:2:(sprintf('length %%g L, wavelength %%.3g: %%.2f unseen', $1, $2, $7)) with "
-                "labels hypertext point pt 5 ps 0.8 lc rgb '#ff000000'",
-                number);
-  }
   text_append(script, "\nunset colorbox\n");
+  tell_cells(canvas, scheme, panel, low, high);
 }
 
 static void draw_near(const struct canvas *canvas, const struct scheme *scheme, const struct panel *panel,
@@ -206,39 +226,41 @@ static void draw_near(const struct canvas *canvas, const struct scheme *scheme, 
     return;
   }
   text_printf(script, "plot $near%zu using 1:2 with linespoints lw 2 pt 7 ps 0.4 lc rgb '%s'", number, color);
-  if (canvas->kind == CANVAS_PAGE && !canvas->narrow) {
-    text_printf(script,
-                ", $near%zu using 1:2:(sprintf('length %%g L: %%.3g of the plain resolution', $1, $2)) with labels "
-                "hypertext point pt 7 ps 1.4 lc rgb '#ff000000'",
-                number);
-  }
   text_append(script, "\n");
+  hover_panel(canvas->hover, panel->left, panel->top, panel->width, panel->height, length_axis(scheme),
+              (struct hover_axis){0, 1.25, false});
+  hover_curve(canvas->hover, scheme->record->label, ", length {x} L: {v} of the plain resolution", HOVER_CELLS);
+  for (size_t l = 0; l < scheme->length->length; l++) {
+    double share = tensor_value(scheme->near, l) / tensor_value(scheme->near_plain, l);
+    hover_point(canvas->hover, scheme->length->values[l] / scheme->train_length, share, share);
+  }
 }
 
 static int draw(const struct picture_source *source, const struct canvas *canvas, struct text *script,
                 struct error *err) {
   struct scheme schemes[MOST_SCHEMES];
-  size_t count = find_schemes(source, schemes);
+  size_t all, first, drawn = find_schemes(source, schemes, &all), count = picture_part(source, PER_PART, drawn, &first);
   struct layout layout = layout_for(count, canvas->narrow);
   const char *ink = canvas_ink(canvas);
   double low, high;
   (void)err;
-  wavelength_range(schemes, count, &low, &high);
+  wavelength_range(schemes, drawn, &low, &high);
   canvas_begin(canvas, script);
   for (size_t i = 0; i < count; i++) {
-    append_cells(&schemes[i], i, script);
+    append_cells(&schemes[first + i], i, script);
   }
   text_append(script, "unset tics\nset border 15 lc rgb '" CANVAS_MUTED "' lw 0.5\nset multiplot\n");
   text_append(script, "set palette defined (0 '#dfe7ee', 0.5 '#f0a35e', 1 '#8c2d04')\nset cbrange [0:1]\n");
   colorbox_at(canvas, canvas->width / 2.0 - 60, canvas->height - BOX + 30, 220, 0, 1, script);
   for (size_t i = 0; i < count; i++) {
-    const char *color = look_of(source->file, schemes[i].record).color;
+    const struct scheme *scheme = &schemes[first + i];
+    const char *color = look_of(source->file, scheme->record).color;
     int line = (int)i / layout.across, place = (int)i % layout.across;
     struct panel panel = {LEFT + place * layout.step, line * layout.block + TITLE, layout.width, layout.tall};
-    draw_cells(canvas, &schemes[i], &panel, color, i, place == 0, low, high, script);
+    draw_cells(canvas, scheme, &panel, color, i, place == 0, low, high, script);
     panel.top += layout.tall + GAP;
     panel.height = RESOLUTION;
-    draw_near(canvas, &schemes[i], &panel, color, i, place == 0, script);
+    draw_near(canvas, scheme, &panel, color, i, place == 0, script);
   }
   struct panel whole = {0, 0, canvas->width, canvas->height};
   panel_begin(canvas, &whole, NULL, NULL, script);
@@ -265,8 +287,15 @@ static int draw(const struct picture_source *source, const struct canvas *canvas
 static bool applies(const struct picture_source *source) {
   struct scheme schemes[MOST_SCHEMES];
   double low, high;
-  wavelength_range(schemes, find_schemes(source, schemes), &low, &high);
+  size_t all;
+  wavelength_range(schemes, find_schemes(source, schemes, &all), &low, &high);
   return low <= high;
+}
+
+static size_t parts(const struct picture_source *source) {
+  struct scheme schemes[MOST_SCHEMES];
+  size_t all;
+  return (find_schemes(source, schemes, &all) + PER_PART - 1) / PER_PART;
 }
 
 /* The largest share at the longest length. */
@@ -282,7 +311,7 @@ static double worst(const struct scheme *scheme) {
 static int describe(const struct picture_source *source, struct text *caption, struct text *alternative,
                     struct error *err) {
   struct scheme schemes[MOST_SCHEMES];
-  size_t count = find_schemes(source, schemes);
+  size_t all, count = find_schemes(source, schemes, &all);
   (void)err;
   text_append(caption, "Of the angles that a frequency takes up to a length, the share that training never showed. "
                        "Dashed: the training length L, as length and as wavelength: slower frequencies do not turn "
@@ -294,6 +323,8 @@ static int describe(const struct picture_source *source, struct text *caption, s
       break;
     }
   }
+  picture_say_seed(caption, schemes[0].unseen);
+  picture_say_left_out(caption, count, all);
   text_append(alternative, "Unseen share by wavelength and length. The largest share at the longest length:");
   for (size_t i = 0; i < count; i++) {
     text_printf(alternative, "%s %s %.2g", i ? ";" : "", schemes[i].record->label, worst(&schemes[i]));
@@ -309,9 +340,11 @@ static int describe(const struct picture_source *source, struct text *caption, s
 
 static int height(const struct picture_source *source, bool narrow) {
   struct scheme schemes[MOST_SCHEMES];
-  struct layout layout = layout_for(find_schemes(source, schemes), narrow);
+  size_t all, first;
+  struct layout layout =
+      layout_for(picture_part(source, PER_PART, find_schemes(source, schemes, &all), &first), narrow);
   return (int)(layout.down * layout.block) + BOX;
 }
 
 const struct picture picture_frequencies = {
-    "frequencies", "Frequencies: what training never showed", applies, describe, height, draw};
+    "frequencies", "Frequencies: what training never showed", applies, parts, describe, height, draw};

@@ -1,16 +1,21 @@
 /* Pictures of saved matrices: attention weights and logits, one panel per scheme and head on one scale. */
 #include "results/gnuplot.h"
+#include "results/report_panels.h"
 #include "results/report_pictures.h"
+
+#include "base/memory.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
   NUMBER_PIXELS = 34, /* width of a cell into which a number is written */
-  MOST_RECORDS = 8,
-  MOST_PIXELS = 96,
-  MOST_HOVERS = 256, /* values of a matrix that show themselves under the pointer */
+  MOST_RECORDS = 64,
+  PER_PART = 5,
+  MOST_HEADS = 4,
+  MOST_PIXELS = 64,
   WIDE_PANELS = 4,
   NARROW_PANELS = 2,
   TITLE_PIXELS = 22,
@@ -24,14 +29,18 @@ struct stack {
   size_t heads, queries, keys;
 };
 
-static size_t find_stacks(const struct picture_source *source, const char *name, struct stack stacks[MOST_RECORDS]) {
+static size_t find_stacks(const struct picture_source *source, const char *name, struct stack stacks[MOST_RECORDS],
+                          size_t *all) {
   size_t count = 0;
-  for (size_t i = 0; i < source->experiment->count && count < MOST_RECORDS; i++) {
+  *all = 0;
+  for (size_t i = 0; i < source->experiment->count; i++) {
     const struct record *record = source->experiment->records[i];
     const struct tensor *tensor = is_scheme_record(record) ? record_find(record, name) : NULL;
     unsigned rank = tensor ? tensor->rank : 0;
-    if (rank >= 3 && !strcmp(tensor->axis[rank - 3].name, "head") && !strcmp(tensor->axis[rank - 2].name, "query") &&
-        !strcmp(tensor->axis[rank - 1].name, "key")) {
+    bool fits = rank >= 3 && tensor->count && !strcmp(tensor->axis[rank - 3].name, "head") &&
+                !strcmp(tensor->axis[rank - 2].name, "query") && !strcmp(tensor->axis[rank - 1].name, "key");
+    *all += fits;
+    if (fits && count < MOST_RECORDS) {
       stacks[count++] = (struct stack){record, tensor, tensor->axis[rank - 3].length, tensor->axis[rank - 2].length,
                                        tensor->axis[rank - 1].length};
     }
@@ -39,21 +48,37 @@ static size_t find_stacks(const struct picture_source *source, const char *name,
   return count;
 }
 
-static size_t panels_across(const struct stack *stacks, size_t count, bool narrow) {
+static size_t heads_shown(const struct stack *stack) {
+  return stack->heads < MOST_HEADS ? stack->heads : MOST_HEADS;
+}
+
+struct layout {
+  size_t across, lines;      /* panels side by side; lines of them for one record */
+  double step, width, panel; /* from one panel to the next; of a panel; its height with what stands around it */
+};
+
+static struct layout layout_for(const struct stack *stacks, size_t count, bool narrow) {
   size_t most = 1;
   for (size_t i = 0; i < count; i++) {
-    most = stacks[i].heads > most ? stacks[i].heads : most;
+    most = heads_shown(&stacks[i]) > most ? heads_shown(&stacks[i]) : most;
   }
-  size_t room = narrow ? NARROW_PANELS : WIDE_PANELS;
-  return most < room ? most : room;
+  struct layout layout = {.across = narrow ? NARROW_PANELS : WIDE_PANELS};
+  layout.across = most < layout.across ? most : layout.across;
+  layout.lines = (most + layout.across - 1) / layout.across;
+  /* A few panels do not fill the width: their numbers would be small in large squares. */
+  size_t slots = layout.across > 2 || narrow ? layout.across : 3;
+  layout.step = (double)picture_width(narrow) / (double)(slots > 1 ? slots : 2);
+  layout.width = 0.92 * layout.step;
+  layout.panel = TITLE_PIXELS + layout.width + 4;
+  return layout;
 }
 
 static int stacks_height(const struct picture_source *source, const char *name, bool narrow) {
   struct stack stacks[MOST_RECORDS];
-  size_t count = find_stacks(source, name, stacks);
-  int across = (int)panels_across(stacks, count, narrow);
-  int panel = (narrow ? 340 : 700) / (across > 2 ? across : 3);
-  return (int)count * (panel + TITLE_PIXELS) + BOTTOM_PIXELS;
+  size_t all, first, found = find_stacks(source, name, stacks, &all);
+  size_t count = picture_part(source, PER_PART, found, &first);
+  struct layout layout = layout_for(stacks, found, narrow);
+  return (int)((double)(count * layout.lines) * layout.panel) + BOTTOM_PIXELS;
 }
 
 /* Mean over a block of the matrix: large ones are shown at the resolution of the picture. */
@@ -113,12 +138,11 @@ static void append_matrix(struct text *script, const struct stack *stack, size_t
 }
 
 /* The range of all pixels, as the scale needs it. */
-static void fit_scale(struct scale *scale, const struct stack *stacks, size_t count, size_t heads) {
+static void fit_scale(struct scale *scale, const struct stack *stacks, size_t count) {
   double low = 0, high = 0;
   for (size_t i = 0; i < count; i++) {
     size_t rows = shown(stacks[i].queries), columns = shown(stacks[i].keys);
-    size_t panels = heads < stacks[i].heads ? heads : stacks[i].heads;
-    for (size_t k = 0; k < panels * rows * columns; k++) {
+    for (size_t k = 0; k < heads_shown(&stacks[i]) * rows * columns; k++) {
       double value = pixel(&stacks[i], k / (rows * columns), k / columns % rows, k % columns);
       low = isfinite(value) ? fmin(low, value) : low;
       high = isfinite(value) ? fmax(high, value) : high;
@@ -133,62 +157,68 @@ static void fit_scale(struct scale *scale, const struct stack *stacks, size_t co
   }
 }
 
-static void draw_panel(const struct canvas *canvas, const struct stack *stack, size_t head, size_t number, double left,
-                       double right, double top, double bottom, struct text *script) {
+/* A panel's values are told as they are drawn. */
+static void tell_panel(const struct canvas *canvas, const struct stack *stack, size_t head, const struct panel *panel,
+                       const char *label) {
+  struct error ignored; /* without memory the values are not told */
+  struct shown_matrix matrix = {.rows = shown(stack->queries),
+                                .columns = shown(stack->keys),
+                                .all_rows = stack->queries,
+                                .all_columns = stack->keys};
+  matrix.values = memory_new_3d(matrix.rows, matrix.columns, 1, sizeof *matrix.values, "picture", &ignored);
+  for (size_t i = 0; matrix.values && i < matrix.rows * matrix.columns; i++) {
+    matrix.values[i] = pixel(stack, head, i / matrix.columns, i % matrix.columns);
+  }
+  if (matrix.values) {
+    matrix_hover(canvas, panel, &matrix, label, ", query {r}, key {c}: {v}");
+  }
+  free(matrix.values);
+}
+
+static void draw_panel(const struct canvas *canvas, const struct stack *stack, size_t head, size_t number,
+                       const struct panel *panel, struct text *script) {
   char title[2 * RECORD_NAME];
   snprintf(title, sizeof title, "%s, head %zu", stack->record->label, head);
-  text_printf(script, "set lmargin at screen %.4f\nset rmargin at screen %.4f\n", left, right);
-  text_printf(script, "set tmargin at screen %.4f\nset bmargin at screen %.4f\n", top, bottom);
-  text_append(script, "set title ");
-  gnuplot_quote(script, title);
-  text_printf(script, " offset 0,-0.7 font ',%d' textcolor rgb '%s'\n", canvas->narrow ? 10 : 12, canvas_ink(canvas));
+  panel_begin(canvas, panel, title, canvas_ink(canvas), script);
   text_printf(script, "set xrange [-0.5:%.1f]\nset yrange [%.1f:-0.5]\n", (double)shown(stack->keys) - 0.5,
               (double)shown(stack->queries) - 0.5);
   text_printf(script, "plot $matrix%zu using 1:2:3 with image", number);
-  double cell = (right - left) * canvas->width / (double)stack->keys;
-  if (cell >= NUMBER_PIXELS) {
+  if (panel->width / (double)stack->keys >= NUMBER_PIXELS) {
     text_printf(script, ", $matrix%zu using 1:2:(sprintf('%%.2f', $3)):4 with labels textcolor rgb variable font ',%d'",
                 number, canvas->narrow ? 9 : 11);
   }
-  if (canvas->kind == CANVAS_PAGE && !canvas->narrow && stack->queries * stack->keys <= MOST_HOVERS) {
-    text_printf(script,
-                ", $matrix%zu using 1:2:(sprintf('query %%g, key %%g: %%.3g', $2, $1, $3)) with labels hypertext point "
-                "pt 5 ps 1.4 lc rgb '#ff000000'",
-                number);
-  }
   text_append(script, "\n");
+  if (canvas->hover) {
+    tell_panel(canvas, stack, head, panel, title);
+  }
 }
 
 static void draw_stacks(const struct picture_source *source, const char *name, struct scale scale,
                         const struct canvas *canvas, struct text *script) {
   struct stack stacks[MOST_RECORDS];
-  size_t count = find_stacks(source, name, stacks);
-  size_t across = panels_across(stacks, count, canvas->narrow);
-  fit_scale(&scale, stacks, count, across);
-  double middle = (scale.low + scale.high) / 2;
+  size_t all, first, found = find_stacks(source, name, stacks, &all);
+  size_t count = picture_part(source, PER_PART, found, &first);
+  struct layout layout = layout_for(stacks, found, canvas->narrow);
+  fit_scale(&scale, stacks, found);
   canvas_begin(canvas, script);
-  for (size_t i = 0; i < count; i++) {
-    for (size_t h = 0; h < across && h < stacks[i].heads; h++) {
-      append_matrix(script, &stacks[i], h, i * across + h, &scale);
+  for (size_t i = 0; i < count * MOST_HEADS; i++) {
+    if (i % MOST_HEADS < heads_shown(&stacks[first + i / MOST_HEADS])) {
+      append_matrix(script, &stacks[first + i / MOST_HEADS], i % MOST_HEADS, i, &scale);
     }
   }
   text_printf(script, "set palette defined (%s)\nset cbrange [%.9g:%.9g]\n", scale.palette, scale.low, scale.high);
-  text_printf(
-      script,
-      "unset tics\nset border 15 lc rgb '" CANVAS_MUTED "' lw 0.5\nset colorbox horizontal user origin "
-      "screen 0.3,%.4f size screen 0.4,%.4f\nset cbtics scale 0 textcolor rgb '%s' font ',10' ('%.2g' %.9g, '%.2g' "
-      "%.9g, '%.2g' %.9g)\n",
-      30.0 / canvas->height, 8.0 / canvas->height, canvas_ink(canvas), scale.low, scale.low, middle, middle, scale.high,
-      scale.high);
+  text_append(script, "unset tics\nset border 15 lc rgb '" CANVAS_MUTED "' lw 0.5\n");
+  colorbox_at(canvas, 0.3 * canvas->width, canvas->height - 38, 0.4 * canvas->width, scale.low, scale.high, script);
   text_append(script, "set multiplot\n");
-  double slots = (double)(across > 2 ? across : 3), first = (slots - (double)across) / 2;
-  double panel_height = (1 - (double)BOTTOM_PIXELS / canvas->height) / (double)count;
-  for (size_t i = 0; i < count; i++) {
-    for (size_t h = 0; h < across && h < stacks[i].heads; h++) {
-      double left = (first + (double)h + 0.04) / slots, right = (first + (double)h + 0.96) / slots;
-      double top = 1 - (double)i * panel_height - (double)TITLE_PIXELS / canvas->height;
-      draw_panel(canvas, &stacks[i], h, i * across + h, left, right, top, 1 - (double)(i + 1) * panel_height, script);
-      text_append(script, i == 0 && h == 0 ? "unset colorbox\n" : "");
+  double margin = (canvas->width - (double)layout.across * layout.step) / 2 + (layout.step - layout.width) / 2;
+  for (size_t i = 0; i < count * MOST_HEADS; i++) {
+    size_t head = i % MOST_HEADS, line = i / MOST_HEADS * layout.lines + head / layout.across;
+    const struct stack *stack = &stacks[first + i / MOST_HEADS];
+    struct panel panel = {margin + (double)(head % layout.across) * layout.step,
+                          (double)line * layout.panel + TITLE_PIXELS, layout.width, layout.width};
+    if (head < heads_shown(stack)) {
+      draw_panel(canvas, stack, head, i, &panel, script);
+      text_append(script, "unset colorbox\n");
     }
   }
   text_append(script, "unset multiplot\n");
@@ -196,16 +226,31 @@ static void draw_stacks(const struct picture_source *source, const char *name, s
 
 static bool has_stacks(const struct picture_source *source, const char *name) {
   struct stack stacks[MOST_RECORDS];
-  return find_stacks(source, name, stacks) > 0;
+  size_t all;
+  return find_stacks(source, name, stacks, &all) > 0;
+}
+
+static size_t stacks_parts(const struct picture_source *source, const char *name) {
+  struct stack stacks[MOST_RECORDS];
+  size_t all;
+  return (find_stacks(source, name, stacks, &all) + PER_PART - 1) / PER_PART;
 }
 
 static void say_size(const struct picture_source *source, const char *name, struct text *caption,
                      struct text *alternative) {
   struct stack stacks[MOST_RECORDS];
-  size_t count = find_stacks(source, name, stacks);
+  size_t all, heads = 0, count = find_stacks(source, name, stacks, &all);
   text_append(caption, " Queries down, keys to the right; one colour scale for all.");
   if (stacks[0].queries > MOST_PIXELS || stacks[0].keys > MOST_PIXELS) {
     text_printf(caption, " %zu x %zu values, averaged over blocks.", stacks[0].queries, stacks[0].keys);
+  }
+  picture_say_seed(caption, stacks[0].tensor);
+  picture_say_left_out(caption, count, all);
+  for (size_t i = 0; i < count; i++) {
+    heads = stacks[i].heads > heads ? stacks[i].heads : heads;
+  }
+  if (heads > MOST_HEADS) {
+    text_printf(caption, " The first %d of %zu heads are drawn; the file has them all.", MOST_HEADS, heads);
   }
   for (size_t i = 0; i < count; i++) {
     text_printf(alternative, "%s%s: %zu heads of %zu x %zu", i ? "; " : " ", stacks[i].record->label, stacks[i].heads,
@@ -239,7 +284,11 @@ static int weights_draw(const struct picture_source *source, const struct canvas
   return 0;
 }
 
-const struct picture picture_weights = {"weights",        "Attention weights", weights_applies,
+static size_t weights_parts(const struct picture_source *source) {
+  return stacks_parts(source, "attention_weights");
+}
+
+const struct picture picture_weights = {"weights",        "Attention weights", weights_applies, weights_parts,
                                         weights_describe, weights_height,      weights_draw};
 
 static bool logits_applies(const struct picture_source *source) {
@@ -267,4 +316,9 @@ static int logits_draw(const struct picture_source *source, const struct canvas 
   return 0;
 }
 
-const struct picture picture_logits = {"logits", "Logits", logits_applies, logits_describe, logits_height, logits_draw};
+static size_t logits_parts(const struct picture_source *source) {
+  return stacks_parts(source, "logits");
+}
+
+const struct picture picture_logits = {"logits",        "Logits",      logits_applies, logits_parts,
+                                       logits_describe, logits_height, logits_draw};

@@ -89,6 +89,17 @@ void matrix_append(const struct shown_matrix *matrix, const char *name, struct t
   text_append(script, "END\n");
 }
 
+void matrix_hover(const struct canvas *canvas, const struct panel *panel, const struct shown_matrix *matrix,
+                  const char *label, const char *says) {
+  struct hover_axis none = {0, 1, false};
+  hover_panel(canvas->hover, panel->left, panel->top, panel->width, panel->height, none, none);
+  hover_grid(
+      canvas->hover, label, says,
+      (struct hover_side){matrix->rows, 0, (double)matrix->all_rows / (double)matrix->rows, HOVER_NUMBERS},
+      (struct hover_side){matrix->columns, 0, (double)matrix->all_columns / (double)matrix->columns, HOVER_NUMBERS},
+      matrix->values);
+}
+
 void matrix_axes(const struct shown_matrix *matrix, struct text *script) {
   text_printf(script, "set xrange [-0.5:%.1f]\nset yrange [%.1f:-0.5]\n", (double)matrix->all_columns - 0.5,
               (double)matrix->all_rows - 0.5);

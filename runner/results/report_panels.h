@@ -33,6 +33,10 @@ int matrix_shown(const struct tensor *tensor, int slice, size_t most_pixels, str
 /* As a data block `$name`: x (column), y (row), value; x and y are the indices of the whole matrix. */
 void matrix_append(const struct shown_matrix *matrix, const char *name, struct text *script);
 
+/* What it tells under the pointer in `panel`; `says` as hover_grid has it. */
+void matrix_hover(const struct canvas *canvas, const struct panel *panel, const struct shown_matrix *matrix,
+                  const char *label, const char *says);
+
 /* Ranges of both axes, rows downwards, without ticks or border decoration. */
 void matrix_axes(const struct shown_matrix *matrix, struct text *script);
 

@@ -1,6 +1,5 @@
 /* Picture of which permutations of the input a scheme lets through: one row per scheme and mask. */
 #include "results/gnuplot.h"
-#include "results/report_curves.h"
 #include "results/report_pictures.h"
 
 #include "base/memory.h"
@@ -19,29 +18,56 @@ static const char *const kind_names[N_KINDS] = {"identity", "reversal", "rotatio
 struct row {
   const struct record *record;
   const struct tensor *deviation;
-  size_t first; /* of its values in `deviation` */
-  int mask;     /* value on the mask axis; -1: none */
-  double bound; /* what rounding can do */
+  size_t first;         /* of its values in `deviation`, of the first seed */
+  size_t seeds, stride; /* and from one seed to the next */
+  int mask;             /* value on the mask axis; -1: none */
 };
 
 struct matrix {
   struct row rows[MOST_ROWS];
-  size_t n_rows;
-  const struct tensor *permutations; /* [permutation, position] */
+  size_t n_rows, n_all;              /* drawn, and all there are */
+  const struct tensor *permutations; /* [permutation, position], the same for every seed */
   size_t n_permutations;
   size_t n_named;   /* columns of one permutation each, all kinds but OTHER, or all kinds where they are few */
   size_t n_columns; /* and further ones for the rest, in the order of each row's deviation */
   size_t *column;   /* [n_permutations] permutation shown in a column; the rest behind n_named */
   enum kind *kind;  /* [n_permutations] */
-  double *values;   /* [n_rows][n_columns] */
+  double *values;   /* [n_rows][n_columns] largest deviation */
+  bool *kept;       /* [n_rows][n_columns] within rounding */
 };
 
+static size_t length_of(const struct tensor *permutations) {
+  return permutations->axis[permutations->rank - 1].length;
+}
+
 static double place(const struct tensor *permutations, size_t p, size_t i) {
-  return tensor_value(permutations, p * permutations->axis[1].length + i);
+  return tensor_value(permutations, p * length_of(permutations) + i);
+}
+
+/* What rounding can do, of one seed. */
+static double bound_of(const struct record *record, size_t seed) {
+  const struct attribute *each = attributes_find(&record->attributes, "rounding_bound_by_seed");
+  const struct attribute *one = attributes_find(&record->attributes, "rounding_bound");
+  if (each && each->kind == ATTRIBUTE_REAL_LIST && seed < each->count) {
+    return each->list[seed];
+  }
+  return one && one->kind == ATTRIBUTE_REAL ? one->real : 0;
+}
+
+/* The largest deviation over seeds; *kept: within rounding in all of them. NaN is not. */
+static double deviation_of(const struct row *row, size_t permutation, bool *kept) {
+  double most = NAN;
+  *kept = true;
+  for (size_t seed = 0; seed < row->seeds; seed++) {
+    double value = tensor_value(row->deviation, row->first + seed * row->stride + permutation);
+    *kept = *kept && value <= bound_of(row->record, seed);
+    most = fmax(most, value);
+  }
+  return most;
 }
 
 static enum kind kind_of(const struct tensor *permutations, size_t p) {
-  size_t length = permutations->axis[1].length;
+  size_t length = length_of(permutations);
   size_t same = 0, reversed = 0, rotated = 0, swapped = 0;
   size_t by = length ? (size_t)place(permutations, p, 0) : 0;
   for (size_t i = 0; i < length; i++) {
@@ -64,28 +90,46 @@ static enum kind kind_of(const struct tensor *permutations, size_t p) {
   return swapped == 1 && same == length - 2 ? SWAP : OTHER;
 }
 
-/* A record's rows: one per mask (and seed, of which the first is shown). */
+/* The permutations of a record: [permutation, position]; behind an axis of seeds only where they are the same for each,
+ * as they are where none is left out. NULL: none that can be drawn. */
+static const struct tensor *permutations_of(const struct record *record) {
+  const struct tensor *tensor = record_find(record, "permutations");
+  bool stacked = tensor && tensor->rank == 3 && !strcmp(tensor->axis[0].name, "seed") && tensor->axis[0].length;
+  if (!tensor || (tensor->rank != 2 && !stacked)) {
+    return NULL;
+  }
+  size_t size = stacked ? tensor->count / tensor->axis[0].length : tensor->count;
+  for (size_t i = size; i < tensor->count; i++) {
+    if (tensor_value(tensor, i) != tensor_value(tensor, i - size)) {
+      return NULL;
+    }
+  }
+  return tensor;
+}
+
+/* A record's rows: one per mask. */
 static void add_rows(struct matrix *matrix, const struct record *record) {
-  const struct tensor *deviation = record_find(record, "deviation");
-  const struct tensor *permutations = record_find(record, "permutations");
-  bool fits = is_scheme_record(record) && deviation && permutations && permutations->rank == 2 && deviation->rank &&
+  const struct tensor *deviation = record_find(record, "deviation"), *permutations = permutations_of(record);
+  size_t n_permutations = permutations ? permutations->axis[permutations->rank - 2].length : 0;
+  bool fits = is_scheme_record(record) && deviation && deviation->count && permutations && deviation->rank &&
               !strcmp(deviation->axis[deviation->rank - 1].name, "permutation") &&
-              deviation->axis[deviation->rank - 1].length == permutations->axis[0].length;
-  if (!fits || (matrix->permutations && permutations->axis[0].length != matrix->n_permutations)) {
+              deviation->axis[deviation->rank - 1].length == n_permutations;
+  if (!fits || (matrix->permutations && n_permutations != matrix->n_permutations)) {
     return;
   }
   matrix->permutations = permutations;
-  matrix->n_permutations = permutations->axis[0].length;
-  const struct axis *mask = tensor_axis(deviation, "mask");
-  const struct attribute *bound = attributes_find(&record->attributes, "rounding_bound");
-  size_t n = mask ? mask->length : 1;
-  for (size_t i = 0; i < n && matrix->n_rows < MOST_ROWS; i++) {
+  matrix->n_permutations = n_permutations;
+  const struct axis *mask = tensor_axis(deviation, "mask"), *seed = tensor_axis(deviation, "seed");
+  size_t masks = mask ? mask->length : 1, seeds = seed ? seed->length : 1;
+  matrix->n_all += masks;
+  for (size_t i = 0; i < masks && matrix->n_rows < MOST_ROWS; i++) {
     matrix->rows[matrix->n_rows++] = (struct row){
         .record = record,
         .deviation = deviation,
         .first = i * matrix->n_permutations,
+        .seeds = seeds,
+        .stride = deviation->count / seeds,
         .mask = mask ? (int)(mask->values ? mask->values[i] : (double)i) : -1,
-        .bound = bound && bound->kind == ATTRIBUTE_REAL ? bound->real : 0,
     };
   }
 }
@@ -107,32 +151,52 @@ static void order_columns(struct matrix *matrix) {
   matrix->n_columns = matrix->n_named + (few ? 0 : others < MOST_OTHERS ? others : MOST_OTHERS);
 }
 
-static int matrix_fill(struct matrix *matrix, struct error *err) {
+/* One of the permutations that stand in the order of their deviation. */
+struct other {
+  double deviation;
+  bool kept;
+};
+
+static int compare_others(const void *a, const void *b) {
+  double x = ((const struct other *)a)->deviation, y = ((const struct other *)b)->deviation;
+  return (x > y) - (x < y);
+}
+
+static void fill_row(struct matrix *matrix, size_t r, struct other *others) {
   size_t rest = matrix->n_permutations - matrix->n_named, shown = matrix->n_columns - matrix->n_named;
-  double *sorted = memory_new(rest, sizeof *sorted, "permutations", err);
-  matrix->values =
-      sorted ? memory_new_3d(matrix->n_rows, matrix->n_columns, 1, sizeof(double), "permutations", err) : NULL;
-  for (size_t r = 0; matrix->values && r < matrix->n_rows; r++) {
-    const struct row *row = &matrix->rows[r];
-    double *values = matrix->values + r * matrix->n_columns;
-    for (size_t c = 0; c < matrix->n_named; c++) {
-      values[c] = tensor_value(row->deviation, row->first + matrix->column[c]);
-    }
-    for (size_t i = 0; i < rest; i++) {
-      sorted[i] = tensor_value(row->deviation, row->first + matrix->column[matrix->n_named + i]);
-    }
-    for (size_t i = 0; i < shown; i++) {
-      values[matrix->n_named + i] = quantile_of(sorted, rest, ((double)i + 0.5) / (double)shown);
-    }
+  double *values = matrix->values + r * matrix->n_columns;
+  bool *kept = matrix->kept + r * matrix->n_columns;
+  for (size_t c = 0; c < matrix->n_named; c++) {
+    values[c] = deviation_of(&matrix->rows[r], matrix->column[c], &kept[c]);
   }
-  free(sorted);
-  return matrix->values ? 0 : (int)err->code;
+  for (size_t i = 0; i < rest; i++) {
+    others[i].deviation = deviation_of(&matrix->rows[r], matrix->column[matrix->n_named + i], &others[i].kept);
+  }
+  qsort(others, rest, sizeof *others, compare_others);
+  for (size_t i = 0; i < shown; i++) {
+    const struct other *other = &others[(2 * i + 1) * rest / (2 * shown)];
+    values[matrix->n_named + i] = other->deviation;
+    kept[matrix->n_named + i] = other->kept;
+  }
+}
+
+static int matrix_fill(struct matrix *matrix, struct error *err) {
+  size_t cells = matrix->n_rows * matrix->n_columns;
+  struct other *others = memory_new(matrix->n_permutations, sizeof *others, "permutations", err);
+  matrix->values = others ? memory_new(cells, sizeof *matrix->values, "permutations", err) : NULL;
+  matrix->kept = matrix->values ? memory_new(cells, sizeof *matrix->kept, "permutations", err) : NULL;
+  for (size_t r = 0; matrix->kept && r < matrix->n_rows; r++) {
+    fill_row(matrix, r, others);
+  }
+  free(others);
+  return matrix->kept ? 0 : (int)err->code;
 }
 
 static void matrix_free(struct matrix *matrix) {
   free(matrix->column);
   free(matrix->kind);
   free(matrix->values);
+  free(matrix->kept);
 }
 
 static int matrix_make(const struct picture_source *source, struct matrix *matrix, struct error *err) {
@@ -183,11 +247,19 @@ static int describe(const struct picture_source *source, struct text *caption, s
     text_printf(caption, " The %zu others stand in the order of their deviation.",
                 matrix.n_permutations - matrix.n_named);
   }
+  if (matrix.rows[0].seeds > 1) {
+    text_printf(caption, " Deviations are the largest over %zu seeds.", matrix.rows[0].seeds);
+  }
+  if (matrix.n_rows < matrix.n_all) {
+    text_printf(caption, " The first %zu of %zu rows are drawn; the file has them all.", matrix.n_rows, matrix.n_all);
+  }
   for (size_t r = 0; r < matrix.n_rows; r++) {
     char name[2 * RECORD_NAME];
     size_t kept = 0;
     for (size_t p = 0; p < matrix.n_permutations; p++) {
-      kept += tensor_value(matrix.rows[r].deviation, matrix.rows[r].first + p) <= matrix.rows[r].bound;
+      bool is_kept;
+      deviation_of(&matrix.rows[r], p, &is_kept);
+      kept += is_kept;
     }
     row_name(&matrix.rows[r], name, sizeof name);
     text_printf(alternative, "%s%s: %zu of %zu permutations are not seen", r ? "; " : "", name, kept,
@@ -198,12 +270,12 @@ static int describe(const struct picture_source *source, struct text *caption, s
 }
 
 /* Blue where the output follows; else orange, over two powers of ten up to the largest deviation. */
-static unsigned color_of(double value, double bound, double most) {
+static unsigned color_of(double value, bool kept, double most) {
   static const double light[] = {0xf9, 0xd0, 0xa8}, dark[] = {0xb0, 0x3a, 0x00};
   if (isnan(value)) {
     return 0x808080;
   }
-  if (value <= bound) {
+  if (kept) {
     return 0x56a3d9;
   }
   double part = 1 + log(value / most) / log(100);
@@ -225,13 +297,10 @@ static double largest(const struct matrix *matrix) {
 }
 
 /* "0 2 1" under a column. */
-static void append_permutation(const struct matrix *matrix, size_t column, struct text *script) {
-  struct text name = {0};
-  for (size_t i = 0; i < matrix->permutations->axis[1].length; i++) {
-    text_printf(&name, "%s%.0f", i ? " " : "", place(matrix->permutations, matrix->column[column], i));
+static void permutation_name(const struct matrix *matrix, size_t column, struct text *name) {
+  for (size_t i = 0; i < length_of(matrix->permutations); i++) {
+    text_printf(name, "%s%.0f", i ? " " : "", place(matrix->permutations, matrix->column[column], i));
   }
-  gnuplot_quote(script, name.failed || !name.data ? "" : name.data);
-  text_free(&name);
 }
 
 /* Pixels for the names of the rows. */
@@ -255,7 +324,7 @@ static bool named(const struct canvas *canvas, const struct matrix *matrix) {
 /* The permutations' names stand upright where they would not fit side by side. */
 static bool upright(const struct canvas *canvas, const struct matrix *matrix) {
   int room = (canvas->width - left_of(canvas, matrix)) / (int)matrix->n_columns;
-  return room < (int)matrix->permutations->axis[1].length * 13;
+  return room < (int)length_of(matrix->permutations) * 13;
 }
 
 static void set_ticks(const struct canvas *canvas, const struct matrix *matrix, struct text *script) {
@@ -274,9 +343,12 @@ static void set_ticks(const struct canvas *canvas, const struct matrix *matrix, 
   }
   text_append(script, upright(canvas, matrix) ? "set xtics scale 0 rotate by 90 right (" : "set xtics scale 0 (");
   for (size_t c = 0; c < matrix->n_named; c++) {
+    struct text name = {0};
+    permutation_name(matrix, c, &name);
     text_append(script, c ? ", " : "");
-    append_permutation(matrix, c, script);
+    gnuplot_quote(script, name.failed || !name.data ? "" : name.data);
     text_printf(script, " %zu", c);
+    text_free(&name);
   }
   text_append(script, ")\n");
 }
@@ -310,7 +382,7 @@ static void append_cells(const struct matrix *matrix, struct text *script) {
   for (size_t r = 0; r < matrix->n_rows; r++) {
     for (size_t c = 0; c < matrix->n_columns; c++) {
       double value = value_at(matrix, r, c);
-      unsigned color = color_of(value, matrix->rows[r].bound, most);
+      unsigned color = color_of(value, matrix->kept[r * matrix->n_columns + c], most);
       unsigned ink = ((color >> 16) * 3 + (color >> 8 & 0xff) * 6 + (color & 0xff)) / 10 > 0x80 ? 0x000000 : 0xffffff;
       text_printf(script, "%zu %zu %u %.2g %u\n", c, r, color, isnan(value) ? 0 : value, ink);
     }
@@ -319,8 +391,35 @@ static void append_cells(const struct matrix *matrix, struct text *script) {
 }
 
 static int bottom_of(const struct canvas *canvas, const struct matrix *matrix) {
-  int names = upright(canvas, matrix) ? (int)matrix->permutations->axis[1].length * 12 + 8 : 20;
+  int names = upright(canvas, matrix) ? (int)length_of(matrix->permutations) * 12 + 8 : 20;
   return (named(canvas, matrix) ? names : 0) + 34;
+}
+
+static void tell_cells(const struct canvas *canvas, const struct matrix *matrix, double left, double top, double width,
+                       double height) {
+  struct hover_axis none = {0, 1, false};
+  int rows = hover_names(canvas->hover);
+  for (size_t r = 0; r < matrix->n_rows; r++) {
+    char name[2 * RECORD_NAME];
+    row_name(&matrix->rows[r], name, sizeof name);
+    hover_name(canvas->hover, name);
+  }
+  int columns = hover_names(canvas->hover);
+  for (size_t c = 0; c < matrix->n_columns; c++) {
+    struct text name = {0};
+    if (c < matrix->n_named) {
+      text_printf(&name, "%s ", matrix->kind[c] == OTHER ? "permutation" : kind_names[matrix->kind[c]]);
+      permutation_name(matrix, c, &name);
+    } else {
+      text_printf(&name, "of the %zu others, %.0f %% deviate less", matrix->n_permutations - matrix->n_named,
+                  100 * ((double)(c - matrix->n_named) + 0.5) / (double)(matrix->n_columns - matrix->n_named));
+    }
+    hover_name(canvas->hover, name.failed || !name.data ? "" : name.data);
+    text_free(&name);
+  }
+  hover_panel(canvas->hover, left, top, width, height, none, none);
+  hover_grid(canvas->hover, "", "{r}, {c}: deviation {v}", (struct hover_side){matrix->n_rows, 0, 1, rows},
+             (struct hover_side){matrix->n_columns, 0, 1, columns}, matrix->values);
 }
 
 static void draw_matrix(const struct canvas *canvas, const struct matrix *matrix, struct text *script) {
@@ -342,11 +441,9 @@ static void draw_matrix(const struct canvas *canvas, const struct matrix *matrix
   if (matrix->n_columns <= (canvas->narrow ? 3u : 12u)) {
     text_append(script, ", $cells using 1:2:(sprintf('%.2g', $4)):5 with labels textcolor rgb variable font ',11'");
   }
-  if (canvas->kind == CANVAS_PAGE && !canvas->narrow) {
-    text_append(script, ", $cells using 1:2:(sprintf('deviation %.3g', $4)) with labels hypertext point pt 5 ps 1.4 lc "
-                        "rgb '#ff000000'");
-  }
   text_append(script, "\n");
+  double top = 30, bottom = bottom_of(canvas, matrix);
+  tell_cells(canvas, matrix, left, top, 0.985 * canvas->width - left, canvas->height - top - bottom);
 }
 
 static int height(const struct picture_source *source, bool narrow) {
@@ -373,4 +470,4 @@ static int draw(const struct picture_source *source, const struct canvas *canvas
 }
 
 const struct picture picture_permutations = {
-    "permutations", "Which permutations of the words does it not see?", applies, describe, height, draw};
+    "permutations", "Which permutations of the words does it not see?", applies, NULL, describe, height, draw};

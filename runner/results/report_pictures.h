@@ -8,6 +8,7 @@
 struct picture_source {
   const struct results_file *file;
   const struct results_experiment *experiment;
+  size_t part; /* of a picture that has several */
 };
 
 struct picture {
@@ -15,7 +16,10 @@ struct picture {
   const char *title; /* the question it answers */
   /* The experiment's records have what it shows. */
   bool (*applies)(const struct picture_source *source);
-  /* How to read it, with the numbers that belong to it: the caption, and the text for those who do not see it. */
+  /* Into how many drawings of a page's height its schemes are dealt; NULL: one. */
+  size_t (*parts)(const struct picture_source *source);
+  /* How to read it, with the numbers that belong to it: the caption, and the text for those who do not see it; of all
+   * parts. */
   int (*describe)(const struct picture_source *source, struct text *caption, struct text *alternative,
                   struct error *err);
   /* Height of its canvas in pixels. */
@@ -38,15 +42,28 @@ extern const struct picture picture_permutations;
 extern const struct picture picture_shift;
 extern const struct picture picture_weights, picture_logits;
 
-/* Draw a picture: SVG or PNG bytes, to be freed; *count without the NUL behind them. NULL with ERROR_FILE_READ (gnuplot
- * is missing or fails) or ERROR_MEMORY. */
+/* Draw a part of a picture: SVG or PNG bytes, to be freed; *count without the NUL behind them. `hover` (may be NULL)
+ * gets the values that it shows. NULL with ERROR_FILE_READ (gnuplot is missing or fails) or ERROR_MEMORY. */
 char *picture_make(const struct picture *picture, const struct picture_source *source, enum canvas_kind kind,
-                   bool narrow, size_t *count, struct error *err);
+                   bool narrow, struct hover *hover, size_t *count, struct error *err);
+
+/* How many parts it has. */
+size_t picture_parts(const struct picture *picture, const struct picture_source *source);
+
+/* Of `count` things dealt out to parts, how many the source's part has, from *first on. */
+size_t picture_part(const struct picture_source *source, size_t per_part, size_t count, size_t *first);
+
+/* " The first 64 of 70 schemes are drawn ...", where not all are. */
+void picture_say_left_out(struct text *caption, size_t drawn, size_t all);
+
+/* " Seed 17, the first of 4.", where a tensor has several seeds of which the first is drawn. */
+void picture_say_seed(struct text *caption, const struct tensor *tensor);
 
 /* Width of a canvas in pixels. */
 int picture_width(bool narrow);
 
-/* "extrapolation_beyond": the picture's name in the file system and in the page; letters, digits, underscores. */
+/* "extrapolation_beyond", "extrapolation_window_2": the part's name in the file system and in the page; letters,
+ * digits, underscores. */
 void picture_file_name(const struct picture *picture, const struct picture_source *source, char *out, size_t size);
 
 #endif

@@ -102,5 +102,5 @@ static int draw(const struct picture_source *source, const struct canvas *canvas
   return 0;
 }
 
-const struct picture picture_shift = {"shift", "Do the scores stay when all positions move?", applies, describe, height,
-                                      draw};
+const struct picture picture_shift = {
+    "shift", "Do the scores stay when all positions move?", applies, NULL, describe, height, draw};

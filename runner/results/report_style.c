@@ -21,6 +21,11 @@ const char report_style[] =
     "figure{margin:1em 0 1.6em;max-width:880px}\n"
     "figure svg{display:block;width:100%;height:auto}\n"
     "figure svg image{image-rendering:pixelated}\n"
+    "figure [data-places] svg{touch-action:pan-x pan-y pinch-zoom}\n"
+    ".part+.part{margin-top:1em}\n"
+    ".value{display:none;position:fixed;z-index:1;max-width:min(26em,90vw);padding:.25em .6em;border-radius:4px;"
+    "background:var(--ink);color:var(--paper);font-size:.82rem;line-height:1.35;pointer-events:none}\n"
+    ".mark{fill:none;stroke:var(--ink);stroke-width:1.5;pointer-events:none;outline:1px solid var(--paper)}\n"
     "figcaption{max-width:70ch}\n"
     ".beside>div{min-width:0}.beside>div+div{max-height:640px;overflow:auto}\n"
     "@media(min-width:1000px){.beside{display:grid;grid-template-columns:3fr 2fr;gap:28px;align-items:start}}\n"
@@ -45,4 +50,5 @@ const char report_style[] =
     "@page{margin:15mm}\n"
     "@media print{:root{--paper:#fff;--ink:#000;--quiet:#444;--line:#bbb;--soft:#f4f4f4}main{max-width:none;padding:0}"
     ".beside>div+div{max-height:none}figure svg{max-width:15cm;max-height:22cm}figure{margin:.4em 0 .8em}\n"
-    "figure,tr,.verdicts li{break-inside:avoid}h2,h3{break-after:avoid}pre{max-height:none;white-space:pre-wrap}}\n";
+    ".value,.mark{display:none!important}.part,tr,.verdicts "
+    "li{break-inside:avoid}h2,h3{break-after:avoid}pre{max-height:none;white-space:pre-wrap}}\n";

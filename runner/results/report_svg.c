@@ -11,10 +11,6 @@
 /* How gnuplot writes SVG_INK. */
 static const char *const inks[] = {"rgb(  1,   2,   3)", "rgb(1,2,3)"};
 
-/* A hover text: what gnuplot hands to a script that a single page does not have. */
-static const char hover_start[] = "<g onmousemove=\"gnuplot_svg.showHypertext(evt,'";
-static const char hover_end[] = "')\"";
-
 static bool starts_with(const char *text, const char *start) {
   return !strncmp(text, start, strlen(start));
 }
@@ -23,21 +19,6 @@ static bool starts_with(const char *text, const char *start) {
 static const char *after_element(const char *svg, const char *closing) {
   const char *end = strstr(svg, closing);
   return end ? end + strlen(closing) : svg + strlen(svg);
-}
-
-/* The hover group: <g ...><title> </title> becomes <g><title>text</title>. */
-static const char *rewrite_hover(struct text *out, const char *svg) {
-  const char *text = svg + sizeof hover_start - 1;
-  const char *end = strstr(text, hover_end);
-  const char *close = end ? strchr(end, '>') : NULL;
-  if (!close) {
-    return svg + strlen(svg);
-  }
-  text_append(out, "<g><title>");
-  text_append_bytes(out, text, (size_t)(end - text));
-  text_append(out, "</title>");
-  close++;
-  return starts_with(close, "<title>") ? after_element(close, "</title>") : close;
 }
 
 struct rewriting {
@@ -80,9 +61,7 @@ static const char *after_empty_group(const char *svg) {
 /* From `svg`, which is `inside` a tag or not, to its end. Text between tags is copied; gnuplot has escaped it. */
 static void rewrite(struct text *out, const char *svg, bool inside, const struct rewriting *how) {
   while (*svg) {
-    if (!inside && starts_with(svg, hover_start)) {
-      svg = rewrite_hover(out, svg);
-    } else if (!inside && starts_with(svg, "<title>")) {
+    if (!inside && starts_with(svg, "<title>")) {
       svg = after_element(svg, "</title>"); /* names of plots: not for people */
     } else if (!inside && starts_with(svg, "<desc>")) {
       svg = after_element(svg, "</desc>");

@@ -119,6 +119,7 @@ static int draw(const struct picture_source *source, const struct canvas *canvas
                         .log_x = true,
                         .y_high = loss ? 0 : 1.04,
                         .dots = true,
+                        .dot_of = "seed",
                         .line_at = record_number(found[0], "train_length"),
                         .line_name = "trained at L",
                         .strip = NAN,
@@ -143,4 +144,4 @@ static int draw(const struct picture_source *source, const struct canvas *canvas
 }
 
 const struct picture picture_training = {
-    "training", "Trained at one length, asked at longer ones", applies, describe, height, draw};
+    "training", "Trained at one length, asked at longer ones", applies, NULL, describe, height, draw};

@@ -11,10 +11,12 @@
 #include <string.h>
 
 enum {
-  MOST_SCHEMES = 10,
+  MOST_SCHEMES = 64,
+  PER_PART = 5,
   MOST_PLACES = 6,
   MOST_TOKENS = 32,
   TOKEN_BYTES = 40,
+  SHOWN_BYTES = 9, /* of a token along an axis */
   /* pixels */
   HEAD = 34, /* the names of the columns */
   TITLE = 20,
@@ -50,17 +52,25 @@ static bool read_window(const struct record *record, struct window *window) {
   return axes[0].length <= MOST_PLACES && axes[2].length == axes[3].length && axes[2].length <= MOST_TOKENS;
 }
 
-/* All windows of the shape of the first one, the model's before the others. */
-static size_t find_windows(const struct picture_source *source, struct window *windows) {
+static bool same_shape(const struct window *a, const struct window *b) {
+  return a->places == b->places && a->tokens == b->tokens && a->heads == b->heads;
+}
+
+/* All windows of the shape of the first one: the model's, its own behind maps of positions, the others', the control's.
+ * *all: how many there are of any shape. */
+static size_t find_windows(const struct picture_source *source, struct window *windows, size_t *all) {
+  static const enum look_role order[] = {LOOK_MODEL, LOOK_MAPPED, LOOK_SWAPPED_IN, LOOK_OTHER, LOOK_CONTROL};
   size_t count = 0;
-  for (int models = 1; models >= 0; models--) {
-    for (size_t i = 0; i < source->experiment->count && count < MOST_SCHEMES; i++) {
+  *all = 0;
+  for (size_t r = 0; r < sizeof order / sizeof *order; r++) {
+    for (size_t i = 0; i < source->experiment->count; i++) {
       struct window window;
       const struct record *record = source->experiment->records[i];
-      bool wanted = (look_of(source->file, record).role == LOOK_MODEL) == (models == 1);
-      if (wanted && read_window(record, &window) &&
-          (!count || (window.places == windows[0].places && window.tokens == windows[0].tokens &&
-                      window.heads == windows[0].heads))) {
+      if (look_of(source->file, record).role != order[r] || !read_window(record, &window)) {
+        continue;
+      }
+      ++*all;
+      if (count < MOST_SCHEMES && (!count || same_shape(&window, &windows[0]))) {
         windows[count++] = window;
       }
     }
@@ -147,6 +157,11 @@ static struct layout layout_for(const struct window *window, bool narrow) {
   return layout;
 }
 
+static struct panel panel_at(const struct layout *layout, size_t row, size_t place) {
+  return (struct panel){layout->left + (double)place * layout->step, HEAD + (double)row * layout->row + TITLE,
+                        layout->side, layout->side};
+}
+
 static bool defined_at(const struct window *window, size_t place, size_t head) {
   for (size_t i = 0; i < window->tokens * window->tokens; i++) {
     if (isfinite(weight_at(window, place, head, i / window->tokens, i % window->tokens))) {
@@ -172,17 +187,23 @@ static void append_weights(const struct window *window, size_t place, size_t hea
 /* How SentencePiece writes the space before a word. */
 static const char word_start[] = "\u2581";
 
-/* The larger weights alone, for hover texts: a page need not hold all others a second time. */
-static void append_large(const struct window *window, size_t place, size_t head, size_t number, struct text *script) {
-  text_printf(script, "$large%zu << END\n", number);
-  for (size_t i = 0; i < window->tokens * window->tokens; i++) {
-    size_t query = i / window->tokens, key = i % window->tokens;
-    double weight = weight_at(window, place, head, query, key);
-    if (weight >= 0.1) {
-      text_printf(script, "%zu %zu %.3g\n", key, query, weight);
-    }
+/* A token without the sign of a space before it. */
+static void token_of(const struct window *window, size_t t, size_t size, char *out) {
+  size_t start = strlen(word_start);
+  word_of(window->weights, "tokens", '\n', t, out, size);
+  if (!strncmp(out, word_start, start)) {
+    memmove(out, out + start, strlen(out + start) + 1);
   }
-  text_append(script, "END\n");
+}
+
+/* To `most` bytes, not within a character. */
+static void cut(char *text, size_t most) {
+  if (strlen(text) > most) {
+    while (most && ((unsigned char)text[most] & 0xc0) == 0x80) {
+      most--;
+    }
+    text[most] = '\0';
+  }
 }
 
 /* Tokens along an axis. */
@@ -190,10 +211,11 @@ static void set_tokens(const struct canvas *canvas, const struct window *window,
                        struct text *script) {
   text_printf(script, "set %s scale 0 %s textcolor rgb '%s' font ',8' (", axis, how, canvas_ink(canvas));
   for (size_t t = 0; t < window->tokens; t++) {
-    char token[TOKEN_BYTES / 4];
-    word_of(window->weights, "tokens", '\n', t, token, sizeof token);
+    char token[TOKEN_BYTES];
+    token_of(window, t, sizeof token, token);
+    cut(token, SHOWN_BYTES);
     text_append(script, t ? ", " : "");
-    gnuplot_quote(script, token + (strncmp(token, word_start, strlen(word_start)) ? 0 : strlen(word_start)));
+    gnuplot_quote(script, token);
     text_printf(script, " %zu", t);
   }
   text_append(script, ")\n");
@@ -204,13 +226,13 @@ static void set_corner(const struct canvas *canvas, double change, struct text *
   if (isnan(change)) {
     return;
   }
-  double wide = canvas->narrow ? 0.42 : 0.27, high = canvas->narrow ? 0.2 : 0.13;
+  double wide = canvas->narrow ? 0.31 : 0.18, high = canvas->narrow ? 0.15 : 0.085;
   text_printf(script,
               "set object rectangle from graph %.3f,graph %.3f to graph 1,graph 1 front fs transparent solid 0.75 "
               "noborder fc rgb '#000000'\n",
               1 - wide, 1 - high);
   text_printf(script, "set label '%.2f' at graph %.3f,graph %.3f right front font ',%d' textcolor rgb '#ffffff'\n",
-              change, 0.98, 1 - high / 2, canvas->narrow ? 8 : 11);
+              change, 0.99, 1 - high / 2, canvas->narrow ? 8 : 10);
 }
 
 static void draw_place(const struct canvas *canvas, const struct picture_source *source, const struct layout *layout,
@@ -218,8 +240,7 @@ static void draw_place(const struct canvas *canvas, const struct picture_source 
                        struct text *script) {
   size_t number = row * window->places + place;
   bool defined = defined_at(window, place, head);
-  struct panel panel = {layout->left + (double)place * layout->step, HEAD + (double)row * layout->row + TITLE,
-                        layout->side, layout->side};
+  struct panel panel = panel_at(layout, row, place);
   panel_begin(canvas, &panel, NULL, NULL, script);
   text_printf(script, "set xrange [-0.5:%.1f]\nset yrange [%.1f:-0.5]\nunset xtics\nunset ytics\n",
               (double)window->tokens - 0.5, (double)window->tokens - 0.5);
@@ -245,13 +266,34 @@ static void draw_place(const struct canvas *canvas, const struct picture_source 
   }
   set_corner(canvas, change_at(window, place, head), script);
   text_printf(script, "plot $window%zu using 1:2:3 with image", number);
-  if (canvas->kind == CANVAS_PAGE && !canvas->narrow) {
-    text_printf(script,
-                ", $large%zu using 1:2:(sprintf('query %%g, key %%g: %%.2f', $2, $1, $3)) with labels hypertext point "
-                "pt 5 ps 0.6 lc rgb '#ff000000'",
-                number);
-  }
   text_append(script, "\nunset colorbox\n");
+}
+
+/* "3 cat": the tokens of a window as names of rows and columns. */
+static int tell_tokens(const struct canvas *canvas, const struct window *window) {
+  int names = hover_names(canvas->hover);
+  for (size_t t = 0; t < window->tokens; t++) {
+    char token[TOKEN_BYTES], name[TOKEN_BYTES + 24];
+    token_of(window, t, sizeof token, token);
+    bool numbered = !attributes_find(&window->weights->attributes, "tokens");
+    snprintf(name, sizeof name, numbered ? "%zu" : "%zu '%s'", t, token);
+    hover_name(canvas->hover, name);
+  }
+  return names;
+}
+
+static void tell_place(const struct canvas *canvas, const struct panel *panel, const struct window *window,
+                       size_t place, size_t head, int names, double *values) {
+  char label[RECORD_NAME + 96], name[80];
+  struct hover_axis none = {0, 1, false};
+  struct hover_side side = {window->tokens, 0, 1, names};
+  for (size_t i = 0; i < window->tokens * window->tokens; i++) {
+    values[i] = weight_at(window, place, head, i / window->tokens, i % window->tokens);
+  }
+  place_name(window, place, true, name, sizeof name);
+  snprintf(label, sizeof label, "%s, %s", window->record->label, name);
+  hover_panel(canvas->hover, panel->left, panel->top, panel->width, panel->height, none, none);
+  hover_grid(canvas->hover, label, ", query {r}, key {c}: {v}", side, side, values);
 }
 
 static double largest(const struct window *windows, size_t count, size_t head) {
@@ -269,41 +311,57 @@ static double largest(const struct window *windows, size_t count, size_t head) {
 static int draw(const struct picture_source *source, const struct canvas *canvas, struct text *script,
                 struct error *err) {
   struct window windows[MOST_SCHEMES];
-  size_t count = find_windows(source, windows), head = head_shown(&windows[0]);
+  size_t all, first, found = find_windows(source, windows, &all), head = head_shown(&windows[0]);
+  size_t count = picture_part(source, PER_PART, found, &first), places = windows[0].places;
   struct layout layout = layout_for(&windows[0], canvas->narrow);
-  double most = largest(windows, count, head);
-  (void)err;
+  double most = largest(windows, found, head);
+  double *values = memory_new_3d(windows[0].tokens, windows[0].tokens, 1, sizeof *values, "picture", err);
+  if (!values) {
+    return err->code;
+  }
   canvas_begin(canvas, script);
-  for (size_t i = 0; i < count * windows[0].places; i++) {
-    append_weights(&windows[i / windows[0].places], i % windows[0].places, head, i, script);
-    append_large(&windows[i / windows[0].places], i % windows[0].places, head, i, script);
+  for (size_t i = 0; i < count * places; i++) {
+    append_weights(&windows[first + i / places], i % places, head, i, script);
   }
   text_append(script, "unset tics\nset border 15 lc rgb '" CANVAS_MUTED "' lw 0.5\nset multiplot\n");
   palette_sequential(0, most, script);
   colorbox_at(canvas, canvas->width / 2.0 - 110, canvas->height - BOX + 12, 220, 0, most, script);
-  for (size_t i = 0; i < count * windows[0].places; i++) {
-    size_t row = i / windows[0].places;
-    draw_place(canvas, source, &layout, &windows[row], row, i % windows[0].places, head, row + 1 == count, script);
+  int names = tell_tokens(canvas, &windows[0]);
+  for (size_t i = 0; i < count * places; i++) {
+    size_t row = i / places, place = i % places;
+    struct panel panel = panel_at(&layout, row, place);
+    draw_place(canvas, source, &layout, &windows[first + row], row, place, head, row + 1 == count, script);
+    tell_place(canvas, &panel, &windows[first + row], place, head, names, values);
   }
   text_append(script, "unset multiplot\n");
+  free(values);
   return 0;
 }
 
 static bool applies(const struct picture_source *source) {
   struct window windows[MOST_SCHEMES];
-  return find_windows(source, windows) > 0;
+  size_t all;
+  return find_windows(source, windows, &all) > 0;
+}
+
+static size_t parts(const struct picture_source *source) {
+  struct window windows[MOST_SCHEMES];
+  size_t all;
+  return (find_windows(source, windows, &all) + PER_PART - 1) / PER_PART;
 }
 
 static int describe(const struct picture_source *source, struct text *caption, struct text *alternative,
                     struct error *err) {
   struct window windows[MOST_SCHEMES];
-  size_t count = find_windows(source, windows), head = head_shown(&windows[0]);
+  size_t all, count = find_windows(source, windows, &all), head = head_shown(&windows[0]);
   (void)err;
   text_printf(caption,
               "%zu tokens at four places; queries down, keys to the right; head %zu, which changes most in %s (all "
               "heads are in the file). In the corner: the divergence in nats from the same tokens at positions 0 and "
               "on. One colour scale, by the square root.",
               windows[0].tokens, head, windows[0].record->label);
+  picture_say_seed(caption, windows[0].weights);
+  picture_say_left_out(caption, count, all);
   text_printf(alternative,
               "Heat maps of the attention of head %zu on the same %zu tokens; divergence from position 0:", head,
               windows[0].tokens);
@@ -321,9 +379,9 @@ static int describe(const struct picture_source *source, struct text *caption, s
 
 static int height(const struct picture_source *source, bool narrow) {
   struct window windows[MOST_SCHEMES];
-  size_t count = find_windows(source, windows);
+  size_t all, first, count = picture_part(source, PER_PART, find_windows(source, windows, &all), &first);
   struct layout layout = layout_for(&windows[0], narrow);
   return (int)(HEAD + (double)count * layout.row) + (narrow ? 0 : FOOT) + BOX;
 }
 
-const struct picture picture_window = {"window", "Same tokens, moved", applies, describe, height, draw};
+const struct picture picture_window = {"window", "Same tokens, moved", applies, parts, describe, height, draw};
