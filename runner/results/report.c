@@ -29,21 +29,18 @@ static void append_element(struct text *page, const char *open, const char *text
   text_append(page, close);
 }
 
-static int append_head(struct report *report, struct error *err) {
+static void append_head(struct report *report) {
   struct text *page = &report->page;
   const char *title = report->file->title && report->file->title[0] ? report->file->title : "pe-run: results";
   text_append(page, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                     "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n");
-  if (report_script_policy(page, err)) {
-    return err->code;
-  }
+  report_script_policy(page);
   append_element(page, "<title>", title, "</title>\n<style>\n");
   text_append(page, report_style);
   text_append(page, "</style>\n</head>\n<body>\n<main>\n");
   append_element(page, "<h1>", title, "</h1>\n");
   bool partial = strcmp(report->file->status, "complete") != 0;
   text_printf(page, "<p class=\"quiet\">pe-run %s%s</p>\n", pe_run_version(), partial ? ", not all jobs are done" : "");
-  return 0;
 }
 
 /* Column of that name; n_columns where there is none. */
@@ -351,9 +348,7 @@ static void append_provenance(struct report *report) {
 }
 
 static int append_all(struct report *report, struct error *err) {
-  if (append_head(report, err)) {
-    return err->code;
-  }
+  append_head(report);
   append_summary(report);
   for (size_t e = 0; e < report->file->n_experiments; e++) {
     if (append_experiment(report, &report->file->experiments[e], err)) {

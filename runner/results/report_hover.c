@@ -4,7 +4,7 @@
 #include "results/printable.h"
 
 #include <math.h>
-#include <openssl/evp.h>
+#include <nettle/base64.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +94,8 @@ void hover_name(struct hover *hover, const char *name) {
 /* The upper 24 bits of float32, rounded, in base64: four letters a value. */
 static void append_values(struct text *out, const double *values, size_t count) {
   enum { AT_ONCE = 256 };
-  unsigned char bytes[3 * AT_ONCE], letters[4 * AT_ONCE + 1];
+  uint8_t bytes[3 * AT_ONCE];
+  char letters[BASE64_ENCODE_RAW_LENGTH(sizeof bytes)];
   for (size_t start = 0; start < count; start += AT_ONCE) {
     size_t n = count - start < AT_ONCE ? count - start : AT_ONCE;
     for (size_t i = 0; i < n; i++) {
@@ -104,12 +105,12 @@ static void append_values(struct text *out, const double *values, size_t count) 
         memcpy(&bits, &value, sizeof bits);
         bits += 0x80;
       }
-      bytes[3 * i] = (unsigned char)(bits >> 24);
-      bytes[3 * i + 1] = (unsigned char)(bits >> 16);
-      bytes[3 * i + 2] = (unsigned char)(bits >> 8);
+      bytes[3 * i] = (uint8_t)(bits >> 24);
+      bytes[3 * i + 1] = (uint8_t)(bits >> 16);
+      bytes[3 * i + 2] = (uint8_t)(bits >> 8);
     }
-    int length = EVP_EncodeBlock(letters, bytes, (int)(3 * n));
-    text_append_bytes(out, (const char *)letters, (size_t)length);
+    base64_encode_raw(letters, 3 * n, bytes);
+    text_append_bytes(out, letters, 4 * n);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "results/report_script.h"
 
-#include <openssl/evp.h>
+#include <nettle/base64.h>
+#include <nettle/sha2.h>
 #include <string.h>
 
 /* In pieces, because a string may have 4095 bytes. */
@@ -110,24 +111,20 @@ void report_script_append(struct text *page) {
   text_append(page, "</script>\n");
 }
 
-int report_script_policy(struct text *page, struct error *err) {
-  unsigned char digest[EVP_MAX_MD_SIZE], letters[2 * EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  EVP_MD_CTX *hash = EVP_MD_CTX_new();
+void report_script_policy(struct text *page) {
+  struct sha256_ctx hash;
+  uint8_t digest[SHA256_DIGEST_SIZE];
+  char letters[BASE64_ENCODE_RAW_LENGTH(SHA256_DIGEST_SIZE)];
+  sha256_init(&hash);
   /* Of all between the tags, the line end after the first one with it. */
-  bool good = hash && EVP_DigestInit_ex(hash, EVP_sha256(), NULL) == 1 && EVP_DigestUpdate(hash, "\n", 1) == 1;
-  for (size_t i = 0; good && i < sizeof pieces / sizeof *pieces; i++) {
-    good = EVP_DigestUpdate(hash, pieces[i], strlen(pieces[i])) == 1;
+  sha256_update(&hash, 1, (const uint8_t *)"\n");
+  for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+    sha256_update(&hash, strlen(pieces[i]), (const uint8_t *)pieces[i]);
   }
-  good = good && EVP_DigestFinal_ex(hash, digest, &size) == 1;
-  EVP_MD_CTX_free(hash);
-  if (!good) {
-    return error_set(err, ERROR_INTERNAL, "libcrypto makes no SHA-256 of the report's script");
-  }
-  EVP_EncodeBlock(letters, digest, (int)size);
+  sha256_digest(&hash, sizeof digest, digest);
+  base64_encode_raw(letters, sizeof digest, digest);
   text_printf(page,
               "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; "
-              "style-src 'unsafe-inline'; script-src 'sha256-%s'\">\n",
-              (const char *)letters);
-  return 0;
+              "style-src 'unsafe-inline'; script-src 'sha256-%.*s'\">\n",
+              (int)sizeof letters, letters);
 }

@@ -9,8 +9,7 @@
 /* The <script> element, to stand behind what it looks at. */
 void report_script_append(struct text *page);
 
-/* The <meta> element that lets a page run this script and no other, and open nothing from anywhere. 0 or
- * ERROR_INTERNAL. */
-int report_script_policy(struct text *page, struct error *err);
+/* The <meta> element that lets a page run this script and no other, and open nothing from anywhere. */
+void report_script_policy(struct text *page);
 
 #endif
