@@ -322,9 +322,12 @@ static const struct explanation explanations[ERROR_COUNT] = {
                            .example = "$ pe-run relative_position spoiled spoiled.plugin=ends_abort.so",
                            .says = "crashed: Aborted (SIGABRT)"},
     [ERROR_JOB_TIMEOUT] =
-        {.cause = "The job took longer than `--timeout` allows (one hour where it is not given) and was ended.",
-         .fix = "Allow more (`--timeout 6h`, 0: no limit), or make the job smaller. The same command again tries only "
-                "what failed.",
+        {.cause =
+             "The job took longer than `--timeout` allows, or made no progress for the time of `--stall` (one hour "
+             "where it is not given), and was ended.",
+         .fix =
+             "Allow more (`--timeout 6h`, `--stall 6h`, 0: no limit), or make the job smaller. The same command again "
+             "tries only what failed; a training goes on from where it was.",
          .example = "$ pe-run relative_position spoiled spoiled.plugin=ends_never.so --timeout 1s",
          .says = "took longer than 1 seconds (--timeout)"},
     [ERROR_JOB_MEMORY] = {.cause = "The job needed more memory than `--memory` allows, or than the machine has.",

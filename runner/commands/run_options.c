@@ -12,6 +12,7 @@ enum {
   OPTION_REFERENCE = 0x200,
   OPTION_THREADS,
   OPTION_TIMEOUT,
+  OPTION_STALL,
   OPTION_MEMORY,
   OPTION_ONLY,
   OPTION_EXCLUDE,
@@ -36,7 +37,8 @@ static const struct argp_option common_options[] = {
 static const struct argp_option run_options[] = {
     {"jobs", 'j', "N", 0, "worker processes (default: one per core); results do not depend on it", 2},
     {"threads", OPTION_THREADS, "N", 0, "threads of all workers together (default: cores)", 2},
-    {"timeout", OPTION_TIMEOUT, "TIME", 0, "give a job up after TIME: 90s, 10m, 2h; 0: never (default: 1h)", 2},
+    {"timeout", OPTION_TIMEOUT, "TIME", 0, "give a job up after TIME: 90s, 10m, 2h; 0: never (default)", 2},
+    {"stall", OPTION_STALL, "TIME", 0, "give a job up that makes no progress for TIME; 0: never (default: 1h)", 2},
     {"memory", OPTION_MEMORY, "SIZE", 0,
      "memory for a job: 512M, 4G; 0: no limit (default: its share of the machine's)", 2},
     {"only", OPTION_ONLY, "GLOB", 0,
@@ -177,7 +179,7 @@ static error_t parse_run(int key, char *argument, struct argp_state *state) {
   unsigned n;
   switch (key) {
   case ARGP_KEY_INIT:
-    execute->timeout = ONE_HOUR;
+    execute->stall = ONE_HOUR;
     execute->memory = SIZE_MAX;
     return 0;
   case 'j':
@@ -193,6 +195,11 @@ static error_t parse_run(int key, char *argument, struct argp_state *state) {
   case OPTION_TIMEOUT:
     if (!duration_read(argument, &execute->timeout)) {
       argp_error(state, "--timeout: '%s' is no time such as 90s, 10m or 2h", argument);
+    }
+    return 0;
+  case OPTION_STALL:
+    if (!duration_read(argument, &execute->stall)) {
+      argp_error(state, "--stall: '%s' is no time such as 90s, 10m or 2h", argument);
     }
     return 0;
   case OPTION_MEMORY:

@@ -212,7 +212,7 @@ int encoding_measure_logits(const struct encoding_job *job, struct record *recor
   for (size_t i = 0; !status && i < job->n_probes; i++) {
     status = add_token(job, job->probes[i], false, sum, &bound, err);
     if (job->context->progress) {
-      job->context->progress(job->context->progress_context, (double)(i + 1) / (double)job->n_probes);
+      job->context->progress(job->context->progress_context, (double)(i + 1) / (double)job->n_probes, NULL);
     }
   }
   for (size_t i = 0; i < heads * n * n; i++) {

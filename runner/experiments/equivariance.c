@@ -105,7 +105,7 @@ static int deviations(const struct experiment_context *context, const struct per
     out[p] = deviation(moved, still, permutation, model->n_heads, n, model->value_dim, last_row_only ? n - 1 : 0);
     free(moved);
     if (context->progress) {
-      context->progress(context->progress_context, (double)(p + 1) / (double)permutations->count);
+      context->progress(context->progress_context, (double)(p + 1) / (double)permutations->count, NULL);
     }
   }
   free(still);

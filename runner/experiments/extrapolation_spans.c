@@ -68,6 +68,6 @@ size_t extrapolation_kept_inside(const struct extrapolation *e, size_t n) {
 
 void extrapolation_progress(const struct extrapolation *e, double done) {
   if (e->context->progress) {
-    e->context->progress(e->context->progress_context, done);
+    e->context->progress(e->context->progress_context, done, NULL);
   }
 }

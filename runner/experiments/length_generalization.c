@@ -222,13 +222,12 @@ static int take_up(const struct generalization *g, const struct trained *trained
 /* All learning rates with the first seed; the best model is kept as that seed's. */
 static int select_rate(const struct generalization *g, double *losses, size_t *best, struct trained *kept,
                        struct error *err) {
-  size_t all = (g->n_rates + g->seeds - 1) * g->steps;
   *kept = (struct trained){0};
   for (size_t rate = 0; rate < g->n_rates; rate++) {
     char name[32];
     struct trained trained;
     snprintf(name, sizeof name, "rate%zu", rate);
-    int status = generalization_train(g, 0, g->rates[rate], name, rate * g->steps, all, &trained, err);
+    int status = generalization_train(g, 0, g->rates[rate], name, &trained, err);
     if (status) {
       return status;
     }
@@ -319,8 +318,7 @@ static int run_all(const struct generalization *g, struct record *record, struct
       char name[32];
       snprintf(name, sizeof name, "seed%zu", seed);
       trained_free(&trained);
-      status = generalization_train(g, seed, g->rates[best], name, (g->n_rates + seed - 1) * g->steps,
-                                    (g->n_rates + g->seeds - 1) * g->steps, &trained, err);
+      status = generalization_train(g, seed, g->rates[best], name, &trained, err);
     }
     status = status ? status : take_up(g, &trained, seed, &out, err);
   }
@@ -330,7 +328,10 @@ static int run_all(const struct generalization *g, struct record *record, struct
 
 static int run(const struct experiment_context *context, struct record *record, struct error *err) {
   struct generalization g;
+  struct course course = {0};
   int status = generalization_open(context, &g, err);
+  course.all_steps = (g.n_rates + g.seeds - 1) * g.steps;
+  g.course = &course;
   status = status ? status : run_all(&g, record, err);
   generalization_close(&g);
   return status;

@@ -8,6 +8,12 @@
 
 enum { GENERALIZATION_RANKED_SEEDS = 5 }; /* fewer: no pair is judged */
 
+/* How far a job is. */
+struct course {
+  size_t first_step, all_steps; /* of all trainings together: where the one that runs begins, and how many there are */
+  double trained, measured;     /* 0 .. 1 */
+};
+
 /* The settings of one job, resolved. */
 struct generalization {
   const struct experiment_context *context;
@@ -25,7 +31,11 @@ struct generalization {
   struct optimiser_setting optimiser;
   struct data data;
   struct section *params; /* the scheme's, with this experiment's own defaults; its values are the plan's */
+  struct course *course;  /* changed as the job goes on */
 };
+
+/* Say how far the job is, with what it is at in words. */
+void generalization_tell(const struct generalization *g, const char *words);
 
 /* 0, ERROR_JOB_SETUP (what does not go together), ERROR_FILE_*, ERROR_MEMORY; generalization_close is due in every
  * case. */
@@ -41,11 +51,10 @@ struct trained {
   double *losses;    /* [steps] of the training batches */
 };
 
-/* Train with seed `seed` (0, 1, ...) at a learning rate; `name` tells its state file from others'. progress: steps are
- * told from `first_step` on of `all_steps`. ERROR_SCHEME_REFUSED for a scheme without gradients. On any error *out is
- * empty. */
-int generalization_train(const struct generalization *g, size_t seed, double rate, const char *name, size_t first_step,
-                         size_t all_steps, struct trained *out, struct error *err);
+/* Train with seed `seed` (0, 1, ...) at a learning rate; `name` tells its state file from others'. The course's
+ * first_step moves on. ERROR_SCHEME_REFUSED for a scheme without gradients. On any error *out is empty. */
+int generalization_train(const struct generalization *g, size_t seed, double rate, const char *name,
+                         struct trained *out, struct error *err);
 void trained_free(struct trained *trained);
 
 /* Mean loss at L over the selection split (a task: over its selection examples); INFINITY where training failed. */

@@ -5,11 +5,15 @@
 #include "train/evaluate.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Tokens that are evaluated in one call, so that memory stays small. */
 enum { CALL_TOKENS = 1 << 18 };
+
+/* Texts are measured three times at a length: on fixed targets, without overlap, sliding. */
+static const double OF_TEXTS = 1.0 / 3;
 
 struct batch_of_windows {
   size_t count, length, first; /* targets before `first` are not counted */
@@ -34,9 +38,18 @@ static void windows_free(struct batch_of_windows *w) {
   free(w->correct);
 }
 
-/* Losses of all windows; summary [3][layers][heads] means over all, or NULL. */
+/* `share` more of what one model is measured on is done. */
+static void tell_measured(const struct generalization *g, size_t length, double share) {
+  char words[80];
+  g->course->measured += share / (double)(g->seeds * g->n_lengths);
+  snprintf(words, sizeof words, "measured at length %zu", length);
+  generalization_tell(g, words);
+}
+
+/* Losses of all windows; summary [3][layers][heads] means over all, or NULL. share: which part of measuring at this
+ * length it is; 0: none. */
 static int evaluate_windows(const struct generalization *g, const struct trained *trained, struct batch_of_windows *w,
-                            double *const summary[3], struct error *err) {
+                            double *const summary[3], double share, struct error *err) {
   size_t cells = g->shape.layers * g->shape.heads, at_once = CALL_TOKENS / w->length;
   at_once = at_once ? at_once : 1;
   double *part = summary ? memory_new(3, cells * sizeof *part, "attention measures", err) : NULL;
@@ -59,6 +72,9 @@ static int evaluate_windows(const struct generalization *g, const struct trained
     status = evaluate(&evaluation, g->context->pool, w->losses + at, w->correct + at, summary ? &attention : NULL, err);
     for (size_t i = 0; !status && summary && i < 3 * cells; i++) {
       summary[i / cells][i % cells] += part[i] * (double)count / (double)w->count;
+    }
+    if (!status && share > 0) {
+      tell_measured(g, w->length, share * (double)count / (double)w->count);
     }
   }
   free(part);
@@ -91,7 +107,7 @@ static int fixed_targets(const struct generalization *g, const struct trained *t
     size_t end = g->longest + room * block / blocks; /* of the context, in tokens */
     data_window(&g->data, SPLIT_TEST, end - length, length, w.ids + block * length, w.targets + block * length);
   }
-  status = status ? status : evaluate_windows(g, trained, &w, summary, err);
+  status = status ? status : evaluate_windows(g, trained, &w, summary, OF_TEXTS, err);
   *loss = status ? NAN : mean_loss(&w);
   windows_free(&w);
   return status;
@@ -109,7 +125,8 @@ static int moving_windows(const struct generalization *g, const struct trained *
   for (size_t i = 0; !status && i < count; i++) {
     data_window(&g->data, split, i * step, length, w.ids + i * length, w.targets + i * length);
   }
-  status = status ? status : evaluate_windows(g, trained, &w, NULL, err);
+  double share = split == SPLIT_TEST ? OF_TEXTS : 0;
+  status = status ? status : evaluate_windows(g, trained, &w, NULL, share, err);
   *loss = status ? NAN : mean_loss(&w);
   for (size_t t = 0; !status && by_position && t < length; t++) {
     by_position[t] = 0;
@@ -131,7 +148,7 @@ static int task_examples(const struct generalization *g, const struct trained *t
   for (size_t i = 0; !status && i < g->examples; i++) {
     data_example(&g->data, split, g->context->plan->seed, i, length, w.ids + i * length, w.targets + i * length);
   }
-  status = status ? status : evaluate_windows(g, trained, &w, summary, err);
+  status = status ? status : evaluate_windows(g, trained, &w, summary, split == SPLIT_TEST ? 1 : 0, err);
   size_t whole = 0, right = 0, counted = 0;
   for (size_t i = 0; !status && i < g->examples; i++) {
     size_t of = 0, good = 0;

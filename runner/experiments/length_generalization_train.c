@@ -8,9 +8,14 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-enum { STATE_EVERY = 100 };
+/* Steps and seconds from one state to the next, at least. */
+enum { STATE_STEPS = 10, STATE_SECONDS = 5 };
+
+/* Of a job's progress; the rest is measuring. */
+static const double TRAINING_SHARE = 0.9;
 
 static pe_shape plugin_shape(const struct generalization *g) {
   const struct decoder_shape *s = &g->shape;
@@ -70,18 +75,21 @@ static int make(const struct generalization *g, size_t seed, struct trained *out
   return status;
 }
 
-struct told {
-  const struct experiment_context *context;
-  size_t first, all;
-};
-
-static void tell(void *opaque, size_t step, double loss) {
-  (void)loss;
-  const struct told *told = opaque;
-  if (told->context->progress) {
-    /* The rest is measuring. */
-    told->context->progress(told->context->progress_context, 0.9 * (double)(told->first + step) / (double)told->all);
+void generalization_tell(const struct generalization *g, const char *words) {
+  const struct experiment_context *context = g->context;
+  if (context->progress) {
+    double done = TRAINING_SHARE * g->course->trained + (1 - TRAINING_SHARE) * g->course->measured;
+    context->progress(context->progress_context, done < 1 ? done : 1, words);
   }
+}
+
+static void tell_step(void *context, size_t step, double loss) {
+  const struct generalization *g = context;
+  struct course *course = g->course;
+  char words[80];
+  course->trained = (double)(course->first_step + step) / (double)course->all_steps;
+  snprintf(words, sizeof words, "step %zu/%zu, loss %.3f", course->first_step + step, course->all_steps, loss);
+  generalization_tell(g, words);
 }
 
 /* What decides the result of one training, for its state. */
@@ -101,8 +109,8 @@ static char *state_key(const struct generalization *g, size_t seed, double rate,
   return params ? text_take(&text, err) : NULL;
 }
 
-int generalization_train(const struct generalization *g, size_t seed, double rate, const char *name, size_t first_step,
-                         size_t all_steps, struct trained *out, struct error *err) {
+int generalization_train(const struct generalization *g, size_t seed, double rate, const char *name,
+                         struct trained *out, struct error *err) {
   const struct experiment_context *context = g->context;
   int status = make(g, seed, out, err);
   char *key = status ? NULL : state_key(g, seed, rate, err);
@@ -115,7 +123,6 @@ int generalization_train(const struct generalization *g, size_t seed, double rat
     status = state_path ? 0 : (int)err->code;
   }
   if (!status) {
-    struct told told = {context, first_step, all_steps};
     struct training training = {.layout = &out->layout,
                                 .stack = &out->stack,
                                 .data = &g->data,
@@ -125,11 +132,13 @@ int generalization_train(const struct generalization *g, size_t seed, double rat
                                 .length = g->train_length,
                                 .state_path = state_path,
                                 .state_key = key,
-                                .state_every = STATE_EVERY,
-                                .progress = tell,
-                                .progress_context = &told};
+                                .state_every = STATE_STEPS,
+                                .state_seconds = STATE_SECONDS,
+                                .progress = tell_step,
+                                .progress_context = (void *)(uintptr_t)g};
     training.optimiser.learning_rate = rate;
     status = training_run(&training, context->pool, out->parameters, out->losses, err);
+    g->course->first_step += g->steps;
   }
   free(state_path);
   free(key);

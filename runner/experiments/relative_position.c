@@ -304,7 +304,7 @@ static int measure_shifts(const struct experiment_context *context, const float 
     bounds[i] = bound + still_bound;
     free(moved);
     if (context->progress) {
-      context->progress(context->progress_context, (double)(i + 1) / (double)shifts->count);
+      context->progress(context->progress_context, (double)(i + 1) / (double)shifts->count, NULL);
     }
   }
   return 0;

@@ -441,7 +441,7 @@ static int fill(const struct experiment_context *context, struct survey *survey,
   for (size_t shift = 0; !status && shift < n_shifts; shift++) {
     status = measure_at(survey, shift, asks ? twice : NULL, own_max, err);
     if (context->progress) {
-      context->progress(context->progress_context, 0.5 + 0.5 * (double)(shift + 1) / (double)n_shifts);
+      context->progress(context->progress_context, 0.5 + 0.5 * (double)(shift + 1) / (double)n_shifts, NULL);
     }
   }
   status = status ? status : measure_first(survey, err);

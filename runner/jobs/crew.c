@@ -103,7 +103,7 @@ static int ask_one(struct crew *crew, struct hand *hand, enum ask type, const st
   *died = false;
   unsigned enough = finish ? atomic_load(&crew->setting.signals->count) + 1 : 0;
   int status = hand->process.id ? 0 : start(crew, hand, err);
-  hand->deadline = INFINITY;
+  hand->deadline = hand->stalls_at = INFINITY;
   status = status ? status : hand_ask(hand, type, body, err);
   while (!status && !hand->answered) {
     status = wait_for_news(crew, err);
@@ -336,7 +336,8 @@ static int hand_out(struct crew *crew, struct hand *hand, struct error *err) {
   packet_put_number(&question, hand->threads);
   hand->job = i;
   hand->started = false;
-  hand->deadline = crew_now() + START_LIMIT + crew->setting.timeout;
+  hand->deadline = crew_now() + START_LIMIT + fmax(crew->setting.timeout, crew->setting.stall);
+  hand->stalls_at = INFINITY;
   hand->seed = board->plan->jobs[i].seed;
   hand->has_seed = true;
   hand->foreign = hand->foreign ? hand->foreign : foreign_plugin(crew, i);
@@ -375,7 +376,7 @@ static int start_checkpoint(struct crew *crew, struct error *err) {
       .parts = crew->setting.brief.parts, .output = crew->setting.partial, .jobs = jobs};
   packet_put_join(&question, &request, board->plan->n_jobs);
   int status = hand->process.id ? 0 : start(crew, hand, err);
-  hand->deadline = INFINITY;
+  hand->deadline = hand->stalls_at = INFINITY;
   status = status ? status : hand_ask(hand, ASK_JOIN, &question, err);
   packet_free(&question);
   free(jobs);

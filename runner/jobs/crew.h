@@ -16,6 +16,7 @@ struct crew_setting {
   unsigned workers;    /* >= 1 */
   unsigned threads;    /* of all workers together, where they are as many; at least one each */
   double timeout;      /* seconds that a job may take; 0: no limit */
+  double stall;        /* seconds that it may go without progress; 0: no limit */
   double grace;        /* seconds that running jobs get to end after the first signal */
   double checkpoint;   /* seconds between partial outputs; 0: none */
   const char *partial; /* where these go */

@@ -80,6 +80,24 @@ static void take_error(struct crew *crew, struct hand *hand, struct packet *body
   }
 }
 
+/* The time so many seconds from now; INFINITY for 0. */
+static double in_seconds(double seconds) {
+  return seconds > 0 ? crew_now() + seconds : INFINITY;
+}
+
+static void take_progress(struct crew *crew, struct hand *hand, struct packet *body) {
+  double done = packet_real(body);
+  const char *words = packet_text(body);
+  if (!hand->started || body->failed || !(done >= 0 && done <= 1)) {
+    return;
+  }
+  if (done >= hand->progressed + LEAST_PROGRESS) {
+    hand->progressed = done;
+    hand->stalls_at = in_seconds(crew->setting.stall);
+  }
+  progress_part(crew->setting.progress, crew_number_of(crew, hand), done, words);
+}
+
 static void take_message(struct crew *crew, struct hand *hand, struct message *message) {
   const char *text;
   switch (message->type) {
@@ -95,10 +113,12 @@ static void take_message(struct crew *crew, struct hand *hand, struct message *m
     break;
   case TELL_STARTED:
     hand->started = true;
-    hand->deadline = crew->setting.timeout > 0 ? crew_now() + crew->setting.timeout : INFINITY;
+    hand->deadline = in_seconds(crew->setting.timeout);
+    hand->stalls_at = in_seconds(crew->setting.stall);
+    hand->progressed = 0;
     break;
   case TELL_PROGRESS:
-    progress_part(crew->setting.progress, crew_number_of(crew, hand), packet_real(&message->body));
+    take_progress(crew, hand, &message->body);
     break;
   case TELL_NOTE:
     text = packet_text(&message->body);
@@ -119,8 +139,10 @@ static void describe_death(const struct crew *crew, const struct hand *hand, con
   process_end_describe(end, how, sizeof how);
   snprintf(who, sizeof who, "%.64s%s%.256s%s", info->id, info->path[0] ? " (" : "", info->path,
            info->path[0] ? ")" : "");
-  if (late) {
+  if (late && crew_now() > hand->deadline) {
     error_set(failure, ERROR_JOB_TIMEOUT, "%s: took longer than %g seconds (--timeout)", who, crew->setting.timeout);
+  } else if (late) {
+    error_set(failure, ERROR_JOB_TIMEOUT, "%s: made no progress for %g seconds (--stall)", who, crew->setting.stall);
   } else if (spoilt) {
     error_set(failure, ERROR_JOB_CRASHED, "%s: wrote into files that are pe-run's own", who);
   } else if (!end->by_signal && end->number == WORKER_CUT_OFF) {
@@ -207,7 +229,7 @@ void crew_look_at(struct crew *crew, struct hand *hand) {
     hand_has_ended(crew, hand, &end, false, true);
   } else if (process_has_ended(&hand->process, &end)) {
     hand_has_ended(crew, hand, &end, false, false);
-  } else if (hand_is_busy(hand) && crew_now() > hand->deadline) {
+  } else if (hand_is_busy(hand) && crew_now() > fmin(hand->deadline, hand->stalls_at)) {
     process_kill(&hand->process, &end);
     hand_has_ended(crew, hand, &end, true, false);
   }

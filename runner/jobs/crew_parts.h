@@ -12,6 +12,9 @@
  * what precedes a job's own work: starting, planning, looking at a part. */
 enum { TICK_MS = 100, START_LIMIT = 120, WINDOW = 256 };
 
+/* A job's share that counts as progress: what claims to progress without end is ended, too. */
+#define LEAST_PROGRESS 1e-4
+
 struct crew {
   struct crew_setting setting;
   struct packet plugins, plan;

@@ -65,6 +65,7 @@ static int open_crew(struct execution *e, struct error *err) {
       .workers = workers,
       .threads = threads,
       .timeout = setting->timeout,
+      .stall = setting->stall,
       .grace = GRACE,
       /* Checkpoints are for the one who writes the output, and never replace a complete one. */
       .checkpoint = setting->selection.shard.count ? 0 : setting->checkpoint,
@@ -166,8 +167,20 @@ static void fill_board(struct execution *e) {
   progress_total(setting->progress, e->board.n_waiting);
 }
 
+/* Nothing that was done before counts: not even a part of a job. */
+static void forget_states(const struct execution *e) {
+  for (size_t i = 0; i < e->plan->n_jobs; i++) {
+    if (e->selected[i] && e->plan->experiments[e->plan->jobs[i].experiment].info->trains) {
+      parts_forget_states(e->parts, e->keys[i]);
+    }
+  }
+}
+
 static int do_jobs(struct execution *e, struct error *err) {
   fill_board(e);
+  if (e->setting->fresh && !e->setting->only_join) {
+    forget_states(e);
+  }
   return e->crew ? crew_jobs(e->crew, &e->board, err) : local_jobs(e->workshop, &e->board, &e->signals, err);
 }
 

@@ -22,6 +22,7 @@ struct execute_setting {
   bool fail_fast;
   unsigned retries;
   double timeout;    /* seconds for a job; 0: no limit */
+  double stall;      /* seconds that a job may go without progress; 0: no limit */
   size_t memory;     /* bytes for a job; 0: no limit */
   double checkpoint; /* seconds between partial outputs; 0: none */
   struct selection selection;

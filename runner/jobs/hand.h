@@ -16,6 +16,8 @@ struct hand {
   unsigned threads;  /* that it was told to use */
   bool started;      /* the job's own work has begun */
   double deadline;   /* seconds; INFINITY: none */
+  double stalls_at;  /* seconds; it is then without progress for too long; INFINITY: never */
+  double progressed; /* share of the job that moved this last */
   char loading[256]; /* the plugin that it is loading or has loaded last */
   /* its past */
   size_t jobs_done;

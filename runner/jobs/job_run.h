@@ -12,7 +12,7 @@ struct job_setting {
   bool reference;         /* float64 attention */
   const char *state_path; /* beginning of names of files where a long job keeps its progress; NULL: nowhere */
   struct job_messages messages;
-  void (*progress)(void *context, double done); /* of the job; may be NULL */
+  void (*progress)(void *context, double done, const char *words); /* as in experiment.h; may be NULL */
   void *progress_context;
 };
 

@@ -57,7 +57,8 @@ static int judge_job(struct joining *joining, size_t i, bool *given_back, struct
   const struct record *stacked = &joining->run.experiments[job->experiment].schemes[job->scheme];
   struct record record;
   char digest[HASH_TEXT];
-  int status = record_unstack(stacked, (size_t)(job->seed - plan->seed), job->seed, &record, err);
+  bool single = plan->experiments[job->experiment].info->trains;
+  int status = record_unstack(stacked, (size_t)(job->seed - plan->seed), job->seed, single, &record, err);
   status = status ? status : record_digest(&record, digest, err);
   *given_back = !status && !strcmp(digest, joining->digests[i].text);
   record_free(&record);

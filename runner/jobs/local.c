@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-static void tell_progress(void *progress, double done) {
-  progress_part(progress, 0, done);
+static void tell_progress(void *progress, double done, const char *words) {
+  progress_part(progress, 0, done, words);
 }
 
 static void tell_note(void *progress, const char *text) {

@@ -21,7 +21,7 @@ enum tell {
   TELL_ERROR,    /* error: what keeps the whole run from going on */
   TELL_LOADING,  /* text path: a plugin's file is about to be loaded */
   TELL_STARTED,  /* the job's own work begins: what happens now is its doing */
-  TELL_PROGRESS, /* real, 0 to 1, of the job */
+  TELL_PROGRESS, /* real, 0 to 1, of the job; text: where it stands, in words, or NULL */
   TELL_NOTE      /* text: for people */
 };
 

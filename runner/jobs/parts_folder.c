@@ -209,6 +209,20 @@ bool parts_has(const struct parts_folder *folder, const char *key) {
   return there;
 }
 
+void parts_forget_states(const char *folder, const char *key) {
+  size_t length = strlen(key);
+  DIR *directory = opendir(folder);
+  struct dirent *entry;
+  while (directory && (entry = readdir(directory))) {
+    if (!strncmp(entry->d_name, key, length) && !strncmp(entry->d_name + length, ".state", 6)) {
+      unlinkat(dirfd(directory), entry->d_name, 0);
+    }
+  }
+  if (directory) {
+    closedir(directory);
+  }
+}
+
 void parts_remove(struct parts_folder *folder, const char *const *keep, size_t count) {
   DIR *directory = opendir(folder->path);
   struct dirent *entry;

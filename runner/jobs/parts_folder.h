@@ -31,6 +31,9 @@ bool parts_has_output(const struct parts_folder *folder);
 /* Whether the part of `key` is there. */
 bool parts_has(const struct parts_folder *folder, const char *key);
 
+/* Remove what unfinished work of `key` left in a folder of parts for going on. */
+void parts_forget_states(const char *folder, const char *key);
+
 /* Remove every part but those whose keys are in keep [count], and the folder where it is then empty. Only for who has
  * it alone. What cannot be removed stays. */
 void parts_remove(struct parts_folder *folder, const char *const *keep, size_t count);

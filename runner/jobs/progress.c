@@ -4,17 +4,39 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { BAR = 24, REDRAW_MS = 100, MOST_WORKERS = 64, MOST_SAID = 1000 };
+enum {
+  BAR = 24,
+  SHORT_BAR = 10,
+  COLUMNS = 80,
+  MOST_COLUMNS = 400,
+  REDRAW_MS = 100,
+  MOST_WORKERS = 64,
+  MOST_SAID = 1000
+};
+
+/* Seconds until a log has a line of where a job stands, and from one such line to the next. */
+static const double FIRST_LINE = 2, NEXT_LINE = 10;
+
+/* What a worker is at. */
+struct at_work {
+  char id[2 * RECORD_NAME]; /* "": nothing */
+  char words[64];           /* "": it has not said */
+  double share;             /* of the job */
+  double next_line;         /* seconds: not before */
+};
 
 struct progress {
   FILE *stream;
   enum progress_style style;
   bool drawn;
   size_t jobs, done, kept;
-  double part[MOST_WORKERS];  /* of the jobs that run */
-  char id[2 * RECORD_NAME];   /* of the one that was begun last */
+  struct at_work work[MOST_WORKERS];
+  unsigned shown;             /* the worker that began a job last */
+  double earlier;             /* jobs' shares that an earlier run did: what they had when they first said a word */
   double started, last_drawn; /* seconds */
   char **said;
   size_t n_said, capacity;
@@ -48,6 +70,47 @@ static void erase(struct progress *progress) {
   }
 }
 
+/* Jobs that were computed, those that run by their share. */
+static double computed(const struct progress *progress) {
+  double sum = (double)(progress->done - progress->kept);
+  for (int i = 0; i < MOST_WORKERS; i++) {
+    sum += progress->work[i].share;
+  }
+  return sum;
+}
+
+/* ", 12 s left" of the whole run, or "" where it is too early to say. */
+static void say_time_left(const struct progress *progress, double time, char *out, size_t size) {
+  double all = (double)(progress->jobs - progress->kept), done = computed(progress), own = done - progress->earlier;
+  out[0] = '\0';
+  if (own > 0.02 * (all - progress->earlier) && done < all) {
+    snprintf(out, size, ", %.0f s left", (time - progress->started) * (all - done) / own);
+  }
+}
+
+/* A job in brief: without its experiment. */
+static const char *short_id(const char *id) {
+  const char *slash = strchr(id, '/');
+  return slash ? slash + 1 : id;
+}
+
+/* Columns that a line may take: a longer one would not be taken away whole. */
+static size_t columns(const struct progress *progress) {
+  struct winsize window = {0};
+  int file = fileno(progress->stream);
+  size_t width = file >= 0 && ioctl(file, TIOCGWINSZ, &window) == 0 && window.ws_col ? window.ws_col : COLUMNS;
+  return (width < MOST_COLUMNS ? width : MOST_COLUMNS) - 1;
+}
+
+/* The job whose words are shown. */
+static const struct at_work *shown_work(const struct progress *progress) {
+  const struct at_work *work = &progress->work[progress->shown];
+  for (unsigned i = 0; i < MOST_WORKERS && !work->id[0]; i++) {
+    work = &progress->work[i];
+  }
+  return work;
+}
+
 static void draw(struct progress *progress, bool always) {
   double time = now();
   if (progress->style != PROGRESS_BAR || !progress->jobs ||
@@ -55,42 +118,83 @@ static void draw(struct progress *progress, bool always) {
     return;
   }
   progress->last_drawn = time;
-  double computed = (double)(progress->done - progress->kept);
-  for (int i = 0; i < MOST_WORKERS; i++) {
-    computed += progress->part[i];
+  double share = (computed(progress) + (double)progress->kept) / (double)progress->jobs;
+  const struct at_work *work = shown_work(progress);
+  char left[40], line[MOST_COLUMNS];
+  size_t room = columns(progress);
+  say_time_left(progress, time, left, sizeof left);
+  for (int brief = 0; brief < 2; brief++) {
+    char bar[BAR + 1] = "";
+    int width = brief ? SHORT_BAR : BAR;
+    for (int i = 0; i < width; i++) {
+      bar[i] = (double)i < share * width ? '#' : '.';
+    }
+    bar[width] = '\0';
+    int length = snprintf(line, sizeof line, "[%s] %zu/%zu%s%.60s%s%s%s", bar, progress->done, progress->jobs,
+                          work->id[0] ? " " : "", brief ? short_id(work->id) : work->id, work->words[0] ? ", " : "",
+                          work->words, left);
+    if (length >= 0 && (size_t)length <= room) {
+      break;
+    }
   }
-  double share = (computed + (double)progress->kept) / (double)progress->jobs;
-  char bar[BAR + 1];
-  for (int i = 0; i < BAR; i++) {
-    bar[i] = (double)i < share * BAR ? '#' : '.';
-  }
-  bar[BAR] = '\0';
+  line[room < sizeof line ? room : sizeof line - 1] = '\0';
   erase(progress);
-  fprintf(progress->stream, "[%s] %zu/%zu %.60s", bar, progress->done, progress->jobs, progress->id);
-  double left = (double)(progress->jobs - progress->kept) - computed;
-  if (share > 0.02 && computed > 0) {
-    fprintf(progress->stream, ", %.0f s left", (time - progress->started) * left / computed);
-  }
+  fputs(line, progress->stream);
   fflush(progress->stream);
   progress->drawn = true;
 }
 
+/* A log's line of where a job stands, where it is time for one. */
+static void log_words(struct progress *progress, struct at_work *work) {
+  double time = now();
+  char left[40];
+  if (progress->style != PROGRESS_LINES || !work->words[0] || time < work->next_line) {
+    return;
+  }
+  say_time_left(progress, time, left, sizeof left);
+  fprintf(progress->stream, "%s: %s%s\n", work->id, work->words, left);
+  fflush(progress->stream);
+  work->next_line = time + NEXT_LINE;
+}
+
 void progress_start(struct progress *progress, unsigned worker, const char *id) {
-  snprintf(progress->id, sizeof progress->id, "%s", id);
-  progress_part(progress, worker, 0);
+  if (worker < MOST_WORKERS) {
+    struct at_work *work = &progress->work[worker];
+    *work = (struct at_work){.next_line = now() + FIRST_LINE};
+    snprintf(work->id, sizeof work->id, "%s", id);
+    progress->shown = worker;
+  }
   draw(progress, true);
 }
 
-void progress_part(struct progress *progress, unsigned worker, double done) {
+/* Words may come from a process that a plugin has spoilt. */
+static void take_words(struct at_work *work, const char *words) {
+  size_t i = 0;
+  for (; words[i] && i + 1 < sizeof work->words; i++) {
+    work->words[i] = '?';
+    if (words[i] >= ' ' && words[i] <= '~') {
+      work->words[i] = words[i];
+    }
+  }
+  work->words[i] = '\0';
+}
+
+void progress_part(struct progress *progress, unsigned worker, double done, const char *words) {
   if (worker < MOST_WORKERS) {
-    progress->part[worker] = done >= 0 && done <= 1 ? done : 0;
+    struct at_work *work = &progress->work[worker];
+    work->share = done >= 0 && done <= 1 ? done : 0;
+    if (words) {
+      progress->earlier += work->words[0] ? 0 : work->share;
+      take_words(work, words);
+      log_words(progress, work);
+    }
   }
   draw(progress, false);
 }
 
 void progress_rest(struct progress *progress, unsigned worker) {
   if (worker < MOST_WORKERS) {
-    progress->part[worker] = 0;
+    progress->work[worker] = (struct at_work){0};
   }
 }
 

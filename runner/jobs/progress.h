@@ -10,7 +10,7 @@ struct progress;
 
 enum progress_style {
   PROGRESS_BAR,   /* one line that is rewritten */
-  PROGRESS_LINES, /* a line per job */
+  PROGRESS_LINES, /* a line per job, and now and then one of where a long job stands */
   PROGRESS_QUIET  /* only what is said */
 };
 
@@ -20,9 +20,11 @@ struct progress *progress_new(FILE *stream, enum progress_style style, struct er
 /* How many jobs there are. */
 void progress_total(struct progress *progress, size_t jobs);
 
-/* Job `id` is begun by worker `worker`, and is done to a share of 0 to 1. */
+/* Job `id` is begun by worker `worker`; and is done to a share of 0 to 1, another one being taken for 0. words: where
+ * it stands, such as "step 20 of 100, loss 1.5", of any origin: what is not printable ASCII is replaced, what is long
+ * cut; NULL: nothing to say. */
 void progress_start(struct progress *progress, unsigned worker, const char *id);
-void progress_part(struct progress *progress, unsigned worker, double done);
+void progress_part(struct progress *progress, unsigned worker, double done, const char *words);
 
 /* A worker has nothing to do. */
 void progress_rest(struct progress *progress, unsigned worker);

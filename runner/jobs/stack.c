@@ -163,8 +163,8 @@ static bool is_stacked(const struct tensor *tensor) {
   return tensor->rank > 0 && !strcmp(tensor->axis[0].name, "seed");
 }
 
-static int take_tensor(const struct tensor *tensor, uint64_t seed, struct record *out, struct error *err) {
-  bool stacked = is_stacked(tensor);
+static int take_tensor(const struct tensor *tensor, uint64_t seed, bool single, struct record *out, struct error *err) {
+  bool stacked = !single && is_stacked(tensor);
   struct tensor_spec spec = {.name = tensor->name,
                              .element = tensor->element,
                              .rank = tensor->rank - stacked,
@@ -221,7 +221,8 @@ static int take_attributes(const struct record *stacked, size_t index, struct re
   return status;
 }
 
-int record_unstack(const struct record *stacked, size_t index, uint64_t seed, struct record *out, struct error *err) {
+int record_unstack(const struct record *stacked, size_t index, uint64_t seed, bool single, struct record *out,
+                   struct error *err) {
   *out = (struct record){.seed = seed, .status = stacked->status, .error = stacked->error};
   memcpy(out->experiment, stacked->experiment, sizeof out->experiment);
   memcpy(out->label, stacked->label, sizeof out->label);
@@ -229,7 +230,7 @@ int record_unstack(const struct record *stacked, size_t index, uint64_t seed, st
   memcpy(out->signal, stacked->signal, sizeof out->signal);
   int status = take_attributes(stacked, index, out, err);
   for (size_t i = 0; !status && i < stacked->count; i++) {
-    status = take_tensor(&stacked->tensors[i], seed, out, err);
+    status = take_tensor(&stacked->tensors[i], seed, single, out, err);
   }
   return status;
 }

@@ -10,8 +10,10 @@
  * the worst of the measured ones, failed where none was. No part: RECORD_NOT_RUN. 0 or ERROR_MEMORY. */
 int record_stack(const struct record *const *parts, size_t count, struct record *out, struct error *err);
 
-/* Back again: the part of the `index`-th seed, which is `seed`. What stacking dropped (a tensor of other shape, a text
+/* Back again: the part of the `index`-th seed, which is `seed`; single: there was one part alone, whose axis `seed`, if
+ * it has one, is its own (experiments that train). What stacking dropped (a tensor of other shape, a text
  * that differs by seed) is not in it: compare record_digest. 0 or ERROR_MEMORY; *out is to be released either way. */
-int record_unstack(const struct record *stacked, size_t index, uint64_t seed, struct record *out, struct error *err);
+int record_unstack(const struct record *stacked, size_t index, uint64_t seed, bool single, struct record *out,
+                   struct error *err);
 
 #endif

@@ -40,10 +40,10 @@ static bool has_part(const struct take_setting *setting, const char *key) {
 }
 
 /* The job's own record out of the one of all seeds; *fits: it is the very one that was made. */
-static int take_record(const struct record *stacked, uint64_t seed, size_t index, const char *digest,
+static int take_record(const struct record *stacked, uint64_t seed, size_t index, bool single, const char *digest,
                        struct record *record, bool *fits, struct error *err) {
   char found[HASH_TEXT];
-  int status = record_unstack(stacked, index, seed, record, err);
+  int status = record_unstack(stacked, index, seed, single, record, err);
   status = status ? status : record_digest(record, found, err);
   *fits = !status && !strcmp(found, digest);
   return status;
@@ -60,7 +60,8 @@ static int take_job(struct taking *taking, size_t index, size_t place, const cha
   }
   struct record record;
   bool fits;
-  int status = take_record(stacked, job->seed, place, digest, &record, &fits, err);
+  bool single = taking->plan->experiments[job->experiment].info->trains;
+  int status = take_record(stacked, job->seed, place, single, digest, &record, &fits, err);
   if (!status && fits && taking->setting->parts) {
     status = part_write(taking->setting->parts, key, &record, taking->environment, err);
   }

@@ -91,7 +91,7 @@ static void hear_of_threads(struct worker *worker) {
   }
 }
 
-static void tell_progress(void *context, double done) {
+static void tell_progress(void *context, double done, const char *words) {
   struct worker *worker = context;
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -101,6 +101,7 @@ static void tell_progress(void *context, double done) {
     struct packet packet = {0};
     worker->told_progress = now;
     packet_put_real(&packet, done);
+    packet_put_text(&packet, words);
     tell(worker, TELL_PROGRESS, &packet);
     packet_free(&packet);
     hear_of_threads(worker);

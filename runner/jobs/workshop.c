@@ -6,6 +6,7 @@
 #include "jobs/habitat.h"
 #include "jobs/job_key.h"
 #include "jobs/part.h"
+#include "jobs/parts_folder.h"
 #include "jobs/provenance.h"
 
 #include <limits.h>
@@ -242,6 +243,10 @@ static int compute(struct workshop *workshop, size_t index, const char *key, con
   status = status ? status : (environment ? 0 : (int)err->code);
   status = status ? status : part_write(setting->parts, key, &record, environment, err);
   *outcome = (struct job_outcome){.status = record.status, .error = record.error, .spent = spent};
+  bool trains = setting->plan->experiments[setting->plan->jobs[index].experiment].info->trains;
+  if (!status && trains && record.status != RECORD_FAILED) {
+    parts_forget_states(setting->parts, key);
+  }
   record_free(&record);
   return status;
 }

@@ -34,7 +34,7 @@ int workshop_estimates(struct workshop *workshop, struct estimate *estimates, st
 /* Told while a job runs; each may be NULL. */
 struct job_report {
   void (*started)(void *context); /* the part that was there, if any, has been looked at; the work begins */
-  void (*progress)(void *context, double done);
+  void (*progress)(void *context, double done, const char *words); /* as in experiment.h */
   void (*note)(void *context, const char *text);
   void *context;
 };

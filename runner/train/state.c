@@ -21,19 +21,31 @@ struct header {
   uint64_t step, count;
 };
 
-static const char MAGIC[16] = "pe-run state 1";
+static const char MAGIC[16] = "pe-run state 2";
 
-/* Bytes behind the header. */
-static size_t body_size(const struct training_state *state) {
-  return 3 * state->count * sizeof(float) + state->step * sizeof(double);
+/* Bytes behind the header: losses, parameters and, unless `finished`, the moments. */
+static size_t body_size(size_t count, size_t step, bool finished) {
+  return step * sizeof(double) + (finished ? 1 : 3) * count * sizeof(float);
 }
 
-static void pack(const struct training_state *state, uint8_t *to) {
-  size_t block = state->count * sizeof(float);
-  memcpy(to, state->parameters, block);
-  memcpy(to + block, state->first, block);
-  memcpy(to + 2 * block, state->second, block);
-  memcpy(to + 3 * block, state->losses, state->step * sizeof(double));
+static void pack(const struct training_state *state, bool finished, uint8_t *to) {
+  size_t block = state->count * sizeof(float), losses = state->step * sizeof(double);
+  memcpy(to, state->losses, losses);
+  memcpy(to + losses, state->parameters, block);
+  if (!finished) {
+    memcpy(to + losses + block, state->first, block);
+    memcpy(to + losses + 2 * block, state->second, block);
+  }
+}
+
+static void unpack(const uint8_t *from, bool finished, struct training_state *state) {
+  size_t block = state->count * sizeof(float), losses = state->step * sizeof(double);
+  memcpy(state->losses, from, losses);
+  memcpy(state->parameters, from + losses, block);
+  if (!finished) {
+    memcpy(state->first, from + losses + block, block);
+    memcpy(state->second, from + losses + 2 * block, block);
+  }
 }
 
 static int digest_of(uint8_t *bytes, size_t size, char digest[HASH_TEXT], struct error *err) {
@@ -60,9 +72,10 @@ static int write_new(const char *path, const uint8_t *bytes, size_t size, struct
   return failed ? error_set(err, ERROR_FILE_WRITE, "%s: %s", path, strerror(why)) : 0;
 }
 
-int state_write(const char *path, const char *key, const struct training_state *state, struct error *err) {
+int state_write(const char *path, const char *key, const struct training_state *state, bool finished,
+                struct error *err) {
   struct header header = {.step = state->step, .count = state->count};
-  size_t size = sizeof header + body_size(state);
+  size_t size = sizeof header + body_size(state->count, state->step, finished);
   memcpy(header.magic, MAGIC, sizeof MAGIC);
   struct text name = {0};
   text_printf(&name, "%s.new", path);
@@ -71,7 +84,7 @@ int state_write(const char *path, const char *key, const struct training_state *
   int status = bytes ? hash_bytes(key, strlen(key), header.key, err) : ERROR_MEMORY;
   if (!status) {
     memcpy(bytes, &header, sizeof header);
-    pack(state, bytes + sizeof header);
+    pack(state, finished, bytes + sizeof header);
     status = digest_of(bytes, size, header.digest, err);
   }
   if (!status) {
@@ -86,8 +99,8 @@ int state_write(const char *path, const char *key, const struct training_state *
   return status;
 }
 
-/* Whether these bytes are a whole state of the key and count, of at most so many steps. */
-static bool is_sound(uint8_t *bytes, size_t size, const char *key_digest, size_t count, size_t most_steps,
+/* Whether these bytes are a whole state of the key and count, of a training of so many steps. */
+static bool is_sound(uint8_t *bytes, size_t size, const char *key_digest, size_t count, size_t steps,
                      struct header *header) {
   char digest[HASH_TEXT];
   struct error ignored;
@@ -95,36 +108,31 @@ static bool is_sound(uint8_t *bytes, size_t size, const char *key_digest, size_t
     return false;
   }
   memcpy(header, bytes, sizeof *header);
-  struct training_state shape = {.step = (size_t)header->step, .count = count};
   return !memcmp(header->magic, MAGIC, sizeof MAGIC) && !memcmp(header->key, key_digest, HASH_TEXT) &&
-         header->count == count && header->step <= most_steps && size == sizeof *header + body_size(&shape) &&
+         header->count == count && header->step <= steps &&
+         size == sizeof *header + body_size(count, (size_t)header->step, header->step == steps) &&
          !digest_of(bytes, size, digest, &ignored) && !memcmp(digest, header->digest, HASH_TEXT);
 }
 
-int state_read(const char *path, const char *key, size_t most_steps, struct training_state *state, bool *found,
+int state_read(const char *path, const char *key, size_t steps, struct training_state *state, bool *found,
                struct error *err) {
   *found = false;
   struct error ignored = {0};
   struct header header;
   char digest[HASH_TEXT];
-  size_t size, block = state->count * sizeof(float);
-  struct training_state longest = {.step = most_steps, .count = state->count};
+  size_t size;
   int status = hash_bytes(key, strlen(key), digest, err);
   if (status) {
     return status;
   }
-  uint8_t *bytes = (uint8_t *)regular_file_bytes(path, "the state of a training", sizeof header + body_size(&longest),
-                                                 &size, &ignored);
+  uint8_t *bytes = (uint8_t *)regular_file_bytes(
+      path, "the state of a training", sizeof header + body_size(state->count, steps, false), &size, &ignored);
   if (!bytes) {
     return ignored.code == ERROR_MEMORY ? error_set(err, ERROR_MEMORY, "%s", ignored.text) : 0;
   }
-  if (is_sound(bytes, size, digest, state->count, most_steps, &header)) {
-    const uint8_t *from = bytes + sizeof header;
-    memcpy(state->parameters, from, block);
-    memcpy(state->first, from + block, block);
-    memcpy(state->second, from + 2 * block, block);
-    memcpy(state->losses, from + 3 * block, (size_t)header.step * sizeof(double));
+  if (is_sound(bytes, size, digest, state->count, steps, &header)) {
     state->step = (size_t)header.step;
+    unpack(bytes + sizeof header, state->step == steps, state);
     *found = true;
   }
   free(bytes);

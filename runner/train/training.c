@@ -5,7 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <time.h>
 
 /* What a run owns. */
 struct run {
@@ -14,7 +14,17 @@ struct run {
   struct training_state state;
   float *gradient;
   int32_t *ids, *targets;
+  double next_state; /* seconds: not before is the state written again */
 };
+
+/* The state may be written for at most this share of the time. */
+static const double STATE_SHARE = 0.02;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
 
 static int make(struct run *run, float *parameters, double *losses, unsigned threads, struct error *err) {
   const struct training *t = run->training;
@@ -59,30 +69,40 @@ static int step(struct run *run, struct pool *pool, double *loss, struct error *
                         state->parameters, pool, &norm, err);
 }
 
+static int keep_state(struct run *run, struct error *err) {
+  const struct training *t = run->training;
+  bool finished = run->state.step == t->optimiser.total_steps;
+  double begun = now();
+  if (!t->state_path || (!finished && (run->state.step % t->state_every || begun < run->next_state))) {
+    return 0;
+  }
+  int status = state_write(t->state_path, t->state_key, &run->state, finished, err);
+  double ended = now();
+  run->next_state = ended + fmax(t->state_seconds, (ended - begun) / STATE_SHARE);
+  return status;
+}
+
 static int run_steps(struct run *run, struct pool *pool, struct error *err) {
   const struct training *t = run->training;
   struct training_state *state = &run->state;
+  run->next_state = now() + t->state_seconds / 20;
   while (state->step < t->optimiser.total_steps) {
     double loss;
     int status = step(run, pool, &loss, err);
     if (status) {
       return status;
     }
-    if (!isfinite(loss)) {
-      for (size_t i = state->step; i < t->optimiser.total_steps; i++) {
-        state->losses[i] = NAN;
-      }
-      return 0;
+    size_t done = isfinite(loss) ? state->step + 1 : t->optimiser.total_steps;
+    for (size_t i = state->step; i < done; i++) {
+      state->losses[i] = isfinite(loss) ? loss : NAN;
     }
-    state->losses[state->step++] = loss;
+    state->step = done;
     if (t->progress) {
-      t->progress(t->progress_context, state->step, loss);
+      t->progress(t->progress_context, state->step, state->losses[state->step - 1]);
     }
-    if (t->state_path && state->step % t->state_every == 0) {
-      status = state_write(t->state_path, t->state_key, state, err);
-      if (status) {
-        return status;
-      }
+    status = keep_state(run, err);
+    if (status) {
+      return status;
     }
   }
   return 0;
@@ -100,13 +120,13 @@ int training_run(const struct training *training, struct pool *pool, float *para
   if (!status && !found) {
     parameters_seed(training->layout, training->seed, training->stack->scheme, parameters);
   }
+  if (!status && found && training->progress && run.state.step) {
+    training->progress(training->progress_context, run.state.step, losses[run.state.step - 1]);
+  }
   status = status ? status : run_steps(&run, pool, err);
   if (!status) {
     parameters_to_scheme(training->layout, parameters, training->stack->scheme);
   }
   release(&run);
-  if (!status && training->state_path) {
-    unlink(training->state_path);
-  }
   return status;
 }

@@ -1,5 +1,5 @@
 /* Training a decoder: batches from keyed random numbers, a step of the optimiser each. A training that was interrupted
- * goes on from its state file with the same bits.
+ * goes on from its state file with the same bits; one that was finished is taken from there.
  */
 #ifndef PE_TRAIN_TRAINING_H
 #define PE_TRAIN_TRAINING_H
@@ -15,10 +15,15 @@ struct training {
   struct optimiser_setting optimiser; /* total_steps: how many are made */
   uint64_t seed;                      /* of initial parameters and of batches */
   size_t sequences, length;           /* of a batch */
-  const char *state_path; /* file of the state, written every `state_every` steps and removed at the end; NULL: none */
-  const char *state_key;  /* what decides the result: a state of another key is not taken up */
+  /* File of the state, written every `state_every` steps but not before `state_seconds` (a twentieth of them at first,
+   * and fifty times what writing took) after the last time, and at the end; NULL: none. It stays: the caller's to
+   * remove. */
+  const char *state_path;
+  const char *state_key; /* what decides the result: a state of another key is not taken up */
   size_t state_every;
-  /* After each step; may be NULL. step: how many are done. */
+  double state_seconds;
+  /* After each step, and once with what an earlier run did; may be NULL. step: how many are done; loss: of the last
+   * one. */
   void (*progress)(void *context, size_t step, double loss);
   void *progress_context;
 };
