@@ -165,6 +165,7 @@ struct plan *session_plan(struct session *session, const char *path, const char 
       .schemes = {find_scheme, session->ids, session},
       .experiments = experiment_infos(),
       .default_seeds = experiment_default_seeds,
+      .scheme_defaults = experiment_scheme_defaults,
   };
   struct diagnostics diagnostics = {0};
   struct plan *plan = plan_load(&request, &diagnostics);

@@ -160,6 +160,10 @@ struct plan_request {
   const struct experiment_info *const *experiments; /* ended by NULL */
   /* Seeds that an experiment asks for where the model is random and the config does not say; NULL: 1 for all. */
   uint64_t (*default_seeds)(const char *experiment);
+  /* Change those of a scheme's parameters that the user did not give to what an experiment of the config wants as
+   * defaults; NULL: none wants any. A scheme has the same parameters in the whole config. */
+  void (*scheme_defaults)(const struct plan_experiment *experiment, const struct scheme_info *scheme,
+                          struct section *params);
 };
 
 /* Read, check and plan. NULL where anything is wrong; then *diagnostics has at least one entry. The plan is the

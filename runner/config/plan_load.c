@@ -148,6 +148,15 @@ static void count_seeds(struct loader *loader) {
   }
 }
 
+static void set_scheme_defaults(struct loader *loader) {
+  struct plan *plan = loader->plan;
+  for (size_t e = 0; loader->request->scheme_defaults && e < plan->n_experiments; e++) {
+    for (size_t s = 0; s < plan->n_schemes; s++) {
+      loader->request->scheme_defaults(&plan->experiments[e], plan->schemes[s].info, plan->schemes[s].params);
+    }
+  }
+}
+
 /* Without a model only experiments that train their own can run. */
 static void need_model(struct loader *loader) {
   const struct plan *plan = loader->plan;
@@ -254,6 +263,7 @@ static void fill_plan(struct loader *loader) {
     decision_read(reader, take_section(loader->section, "decision"), node_get(loader->root, "decision"), loader->plan);
   }
   if (!diagnostics_any(reader->diagnostics) && !reader->arena.failed) {
+    set_scheme_defaults(loader);
     make_jobs(loader);
   }
 }

@@ -59,7 +59,9 @@ struct conclusion {
 struct experiment {
   struct experiment_info info;
   unsigned default_seeds; /* asked for where the model is random and the config does not say; 0: one */
-  bool wants_shuffled;    /* as a control each scheme is also made with its positions in random order */
+  /* What it wants of a scheme's parameters where the user does not say; NULL: nothing. See plan_request. */
+  void (*scheme_defaults)(const struct section *keys, const struct scheme_info *scheme, struct section *params);
+  bool wants_shuffled; /* as a control each scheme is also made with its positions in random order */
   /* Fill `record`, whose names, seed and common attributes are set. 0; or an error code, and the record counts as
    * failed (ERROR_UNDEFINED: as undefined). */
   int (*run)(const struct experiment_context *context, struct record *record, struct error *err);
@@ -76,6 +78,10 @@ const struct experiment *experiment_find(const char *id);
 
 /* Seeds that the experiment asks for where the model is random: 1 or more; for plan_request. */
 uint64_t experiment_default_seeds(const char *id);
+
+/* What the experiment wants as defaults of a scheme's parameters; for plan_request. */
+void experiment_scheme_defaults(const struct plan_experiment *entry, const struct scheme_info *scheme,
+                                struct section *params);
 
 /* "control", "the model", "the model, positions mapped", "swapped in", "untrained". */
 const char *scheme_role_name(enum scheme_role role);

@@ -92,6 +92,8 @@ static const struct key_spec keys[] = {
      .max = 65536,
      .fallback = "auto"},
     NUMBER("margin", "nats above the best loss at L beyond which a scheme has not learned the text", 0, 100, "0.1"),
+    NUMBER("smallest_change", "nats: a change or a difference of the loss up to this counts for nothing", 0, 100,
+           "0.05"),
     {.key = "pairs",
      .doc = "pairs of labels to judge at 2 L, as a/b; auto: all pairs of schemes that learned",
      .type = KEY_TEXT_LIST,
@@ -204,9 +206,10 @@ static int keep_checkpoint(const struct generalization *g, const struct trained 
   struct text path = {0};
   text_printf(&path, "%s/%s-%zu.h5", folder->text, g->context->scheme_entry->label, seed);
   char *name = text_take(&path, err);
-  int status = name ? checkpoint_write(name, &trained->layout, trained->parameters, g->context->plugin, g->params,
-                                       (double)g->train_length, g->data.task == TASK_TEXT, err)
-                    : (int)err->code;
+  int status =
+      name ? checkpoint_write(name, &trained->layout, trained->parameters, g->context->plugin,
+                              g->context->scheme_entry->params, (double)g->train_length, g->data.task == TASK_TEXT, err)
+           : (int)err->code;
   free(name);
   return status;
 }
@@ -340,6 +343,7 @@ static int run(const struct experiment_context *context, struct record *record, 
 const struct experiment experiment_length_generalization = {
     .info = {"length_generalization", "Trained at one length, what does a model predict at longer ones?", &table, true,
              true},
+    .scheme_defaults = generalization_scheme_defaults,
     .run = run,
     .conclude = generalization_conclude,
 };

@@ -30,12 +30,15 @@ struct generalization {
   bool follows_scheme_scale; /* score_scale gives way to the scheme's own */
   struct optimiser_setting optimiser;
   struct data data;
-  struct section *params; /* the scheme's, with this experiment's own defaults; its values are the plan's */
-  struct course *course;  /* changed as the job goes on */
+  struct course *course; /* changed as the job goes on */
 };
 
 /* Say how far the job is, with what it is at in words. */
 void generalization_tell(const struct generalization *g, const char *words);
+
+/* See experiment.h. */
+void generalization_scheme_defaults(const struct section *keys, const struct scheme_info *scheme,
+                                    struct section *params);
 
 /* 0, ERROR_JOB_SETUP (what does not go together), ERROR_FILE_*, ERROR_MEMORY; generalization_close is due in every
  * case. */

@@ -27,7 +27,7 @@ struct field {
   struct entry *entries;
   size_t n, seeds, n_lengths, at; /* at: index of L */
   const struct axis *length;
-  double L, margin;
+  double L, margin, smallest; /* margin: of learned; smallest: change that counts */
   bool is_task;
 };
 
@@ -54,7 +54,8 @@ static double mean_at(const struct field *f, const double *values, size_t length
 
 static int gather(const struct plan *plan, const struct plan_experiment *entry, const struct record *const *records,
                   struct field *f, struct error *err) {
-  *f = (struct field){.margin = section_get(entry->keys, "margin")->real};
+  *f = (struct field){.margin = section_get(entry->keys, "margin")->real,
+                      .smallest = section_get(entry->keys, "smallest_change")->real};
   f->entries = memory_new(plan->n_schemes, sizeof *f->entries, "schemes", err);
   double best = INFINITY;
   for (size_t s = 0; f->entries && s < plan->n_schemes; s++) {
@@ -118,9 +119,12 @@ static int add_group(const struct field *f, const char *tensor, const char *meas
     }
     status = comparison_add(group, f->entries[i].scheme, f->entries[i].record, &axis, data ? values : NULL, title,
                             units, err);
+    struct tensor *added = status ? NULL : record_find(group, f->entries[i].scheme->label);
+    status = added ? attributes_set_int(&added->attributes, "learned_at_L", f->entries[i].competent, err) : status;
   }
   status = status ? status : attributes_set_real(&group->attributes, "train_length", f->L, err);
   status = status ? status : attributes_set_real(&group->attributes, "margin", f->margin, err);
+  status = status ? status : attributes_set_real(&group->attributes, "smallest_change", f->smallest, err);
   status = status ? status : name_learned(f, &group->attributes, err);
   free(values);
   return status;
@@ -170,39 +174,56 @@ static int length_row(const struct field *f, struct table *table, const struct e
   return status;
 }
 
-/* Whether it holds beyond L. Degrades: from which length on the change against L is above 0 for the t interval. Holds:
- * to which length the whole interval stays within the margin; where it does neither, the seeds do not decide. */
-static int word_verdict(const struct field *f, const struct entry *e, char *out, size_t size, struct error *err) {
+/* What becomes of a scheme's loss beyond L, by the t intervals of the change against L over the seeds. */
+struct course_beyond {
+  double degrades, by; /* first length from which the whole interval lies above the smallest change; the change there */
+  double undecided;    /* first length before that where it holds the smallest change */
+  double undefined;    /* first length without a value */
+  double holds;        /* last length before those at which the whole interval lies below the smallest change, from L */
+};
+
+static int look_beyond(const struct field *f, const struct entry *e, struct course_beyond *out, struct error *err) {
   double *change = memory_new(f->seeds, sizeof *change, "changes", err);
   if (!change) {
     return ERROR_MEMORY;
   }
-  double degrades = NAN, by = NAN, undefined = NAN, undecided = NAN, last = f->L;
+  *out = (struct course_beyond){NAN, NAN, NAN, NAN, f->L};
   for (size_t t = f->at + 1; t < f->n_lengths; t++) {
     over_seeds(f, e->loss, t, true, change);
     struct interval interval = student_interval(change, f->seeds, CONFIDENCE);
     double length = f->length->values[t];
     if (isnan(interval.mean)) {
-      undefined = isnan(undefined) ? length : undefined;
-    } else if (isnan(degrades) && interval.mean - interval.half > 0) {
-      degrades = length;
-      by = interval.mean;
-    } else if (isnan(degrades) && !(interval.mean + interval.half <= f->margin)) {
-      undecided = isnan(undecided) ? length : undecided;
-    } else if (isnan(degrades) && isnan(undecided)) {
-      last = length;
+      out->undefined = isnan(out->undefined) ? length : out->undefined;
+    } else if (isnan(out->degrades) && interval.mean - interval.half > f->smallest) {
+      out->degrades = length;
+      out->by = interval.mean;
+    } else if (isnan(out->degrades) && !(interval.mean + interval.half <= f->smallest)) {
+      out->undecided = isnan(out->undecided) ? length : out->undecided;
+    } else if (isnan(out->degrades) && isnan(out->undecided)) {
+      out->holds = length;
     }
   }
   free(change);
+  return 0;
+}
+
+/* The verdict in words. */
+static int word_verdict(const struct field *f, const struct entry *e, char *out, size_t size, struct error *err) {
+  struct course_beyond c;
+  if (look_beyond(f, e, &c, err)) {
+    return err->code;
+  }
   bool one = f->seeds < 2; /* nothing to take an interval of */
-  int used = !e->competent       ? snprintf(out, size, "not learned at L: no verdict beyond it")
-             : one               ? snprintf(out, size, "no verdict from one seed")
-             : !isnan(degrades)  ? snprintf(out, size, "degrades from %.0f (%+.3f nat)", degrades, by)
-             : !isnan(undecided) ? snprintf(out, size, "not decided from %.0f by %zu seeds", undecided, f->seeds)
-             : last > f->L       ? snprintf(out, size, "holds to %.0f", last)
-                                 : snprintf(out, size, "nothing measured beyond L");
-  if (!isnan(undefined) && used > 0 && (size_t)used < size) {
-    snprintf(out + used, size - (size_t)used, "; undefined from %.0f", undefined);
+  int used = !e->competent ? snprintf(out, size, "not learned at L: no verdict beyond it")
+             : one         ? snprintf(out, size, "no verdict from one seed")
+             : !isnan(c.degrades)
+                 ? snprintf(out, size, "degrades from %.0f (%+.3f nat, more than %.3g)", c.degrades, c.by, f->smallest)
+             : !isnan(c.undecided) ? snprintf(out, size, "not decided from %.0f by %zu seeds (%.3g nat more or less)",
+                                              c.undecided, f->seeds, f->smallest)
+             : c.holds > f->L      ? snprintf(out, size, "holds to %.0f (within %.3g nat)", c.holds, f->smallest)
+                                   : snprintf(out, size, "nothing measured beyond L");
+  if (!isnan(c.undefined) && used > 0 && (size_t)used < size) {
+    snprintf(out + used, size - (size_t)used, "; undefined from %.0f", c.undefined);
   }
   return 0;
 }
@@ -231,11 +252,13 @@ static int add_loss_tables(const struct field *f, const struct plan_experiment *
   status =
       table ? table_title(table, err, "%s: change of that loss against L = %.0f", entry->label, f->L) : (int)err->code;
   status = status ? status : length_columns(f, table, err);
+  status = status ? status : table_column(table, "learned_at_L", "learned at L", false, false, err);
   status = status ? status : table_column(table, "follows", "what follows", false, true, err);
   for (size_t i = 0; !status && i < f->n; i++) {
     char text[160];
     status = word_verdict(f, &f->entries[i], text, sizeof text, err);
     status = status ? status : length_row(f, table, &f->entries[i], f->entries[i].loss, true, err);
+    status = status ? status : table_text(table, err, "%s", f->entries[i].competent ? "yes" : "no");
     status = status ? status : table_text(table, err, "%s", text);
   }
   if (!status && f->is_task) {
@@ -245,9 +268,9 @@ static int add_loss_tables(const struct field *f, const struct plan_experiment *
   }
   return status ? status
                 : table_note(table, err,
-                             "Degrades: the change's %.0f %% t interval over the seeds lies above 0; holds: it lies "
-                             "below %.3g nats.",
-                             100 * CONFIDENCE, f->margin);
+                             "Degrades: the change's whole %.0f %% t interval over the seeds lies above %.3g nats "
+                             "(smallest_change); holds: it lies below.",
+                             100 * CONFIDENCE, f->smallest);
 }
 
 static int add_measure_table(const struct field *f, const char *tensor, const char *title,
@@ -348,6 +371,23 @@ static double judge(const struct field *f, struct pair *pair, size_t t, double *
   return error > 0 ? student_two_sided(pair->difference.mean / error, freedom) : pair->difference.mean == 0 ? 1 : NAN;
 }
 
+/* No verdict on what has not learned; a winner needs a difference that counts. */
+static int add_pair_verdict(const struct field *f, const struct pair *pair, double adjusted, struct table *table,
+                            struct error *err) {
+  const char *a = pair->a->scheme->label, *b = pair->b->scheme->label;
+  if (!pair->a->competent || !pair->b->competent) {
+    bool both = !pair->a->competent && !pair->b->competent;
+    return table_text(table, err, "not learned at L: %s%s%s: no verdict", pair->a->competent ? b : a, both ? ", " : "",
+                      both ? b : "");
+  }
+  if (!(adjusted <= 1 - CONFIDENCE)) {
+    return table_text(table, err, "no winner");
+  }
+  return fabs(pair->difference.mean) <= f->smallest
+             ? table_text(table, err, "no winner: they differ by %.3g nat or less", f->smallest)
+             : table_text(table, err, "%s is better", pair->difference.mean < 0 ? a : b);
+}
+
 static int add_pair_rows(const struct field *f, struct pair *pairs, size_t n, size_t t, struct table *table,
                          struct error *err) {
   double *p = memory_new(n + f->seeds, 2 * sizeof *p, "pairs", err);
@@ -367,9 +407,7 @@ static int add_pair_rows(const struct field *f, struct pair *pairs, size_t n, si
     status = status ? status : table_number_as(table, d->mean, err, "%+.3f", d->mean);
     status = status ? status : table_number_as(table, d->half, err, "%.3f", d->half);
     status = status ? status : table_number(table, adjusted[i], err);
-    status = status                             ? status
-             : !(adjusted[i] <= 1 - CONFIDENCE) ? table_text(table, err, "no winner")
-                                                : table_text(table, err, "%s is better", d->mean < 0 ? a : b);
+    status = status ? status : add_pair_verdict(f, &pairs[i], adjusted[i], table, err);
   }
   free(p);
   return status;
@@ -476,7 +514,9 @@ static int literature_rows(const struct field *f, const struct source *source, c
     status = status ? status : table_number(table, (double)own, err);
     status = status ? status : table_number(table, theirs[i], err);
     status = status ? status : table_number(table, (double)their, err);
-    status = status ? status : table_text(table, err, "%s", own == their ? "agrees" : "differs");
+    status = status ? status
+                    : table_text(table, err, "%s%s", own == their ? "agrees" : "differs",
+                                 listed[i]->competent ? "" : " (not learned at L)");
   }
   free(listed);
   free(ours);

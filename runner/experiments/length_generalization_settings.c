@@ -95,27 +95,22 @@ static int resolve_shape(const struct section *keys, const char *label, struct g
   return 0;
 }
 
-/* A copy of the scheme's parameters with this experiment's defaults: T5's buckets end at L/2, so that training meets
- * all of them (later where the buckets of one distance each reach further: half of num_buckets). Texts and lists stay
- * the plan's. */
-static int resolve_params(const struct experiment_context *context, struct generalization *g, struct error *err) {
-  const struct section *from = context->scheme_entry->params;
-  g->params = memory_new(1, sizeof *g->params, "parameters", err);
-  struct key_value *values = g->params ? memory_new(from->table->count, sizeof *values, "parameters", err) : NULL;
-  if (!values) {
-    return ERROR_MEMORY;
-  }
-  memcpy(values, from->values, from->table->count * sizeof *values);
-  *g->params = (struct section){.table = from->table, .values = values};
-  for (size_t i = 0; i < from->table->count; i++) {
-    bool is_distance = !strcmp(context->plugin->info.id, "t5") && !strcmp(from->table->keys[i].key, "max_distance");
-    if (is_distance && !values[i].by_user) {
-      int64_t half = (int64_t)g->train_length / 2, single = section_get(from, "num_buckets")->integer / 2;
-      values[i].integer = half > single ? half : single + 1;
-      values[i].real = (double)values[i].integer;
+/* T5's buckets end at L/2, so that training meets all of them (later where the buckets of one distance each reach
+ * further: half of num_buckets); of several L the smallest counts. */
+void generalization_scheme_defaults(const struct section *keys, const struct scheme_info *scheme,
+                                    struct section *params) {
+  for (size_t i = 0; !strcmp(scheme->id, "t5") && i < params->table->count; i++) {
+    const struct key_spec *spec = &params->table->keys[i];
+    struct key_value *value = &params->values[i];
+    if (!strcmp(spec->key, "max_distance") && !value->by_user) {
+      bool untouched = spec->fallback && value->integer == strtoll(spec->fallback, NULL, 10);
+      int64_t half = section_get(keys, "train_length")->integer / 2;
+      int64_t single = section_get(params, "num_buckets")->integer / 2;
+      half = half > single ? half : single + 1;
+      value->integer = untouched || half < value->integer ? half : value->integer;
+      value->real = (double)value->integer;
     }
   }
-  return 0;
 }
 
 int generalization_open(const struct experiment_context *context, struct generalization *g, struct error *err) {
@@ -143,7 +138,6 @@ int generalization_open(const struct experiment_context *context, struct general
   int status = resolve_lengths(keys, g, err);
   status = status ? status : open_data(context, g, err);
   status = status ? status : resolve_shape(keys, context->entry->label, g, err);
-  status = status ? status : resolve_params(context, g, err);
   if (status) {
     return status;
   }
@@ -167,9 +161,5 @@ int generalization_open(const struct experiment_context *context, struct general
 void generalization_close(struct generalization *g) {
   free(g->lengths);
   data_close(&g->data);
-  if (g->params) {
-    free(g->params->values);
-  }
-  free(g->params);
   *g = (struct generalization){0};
 }

@@ -54,7 +54,7 @@ static int make(const struct generalization *g, size_t seed, struct trained *out
   *out = (struct trained){0};
   struct instance_request request = {.scheme = context->plugin,
                                      .shape = plugin_shape(g),
-                                     .params = g->params,
+                                     .params = context->scheme_entry->params,
                                      .tensors = context->tensors,
                                      .map = context->scheme_entry->map,
                                      .seed = context->seed + seed};
@@ -96,7 +96,7 @@ static void tell_step(void *context, size_t step, double loss) {
 static char *state_key(const struct generalization *g, size_t seed, double rate, struct error *err) {
   const struct experiment_context *context = g->context;
   char *keys = config_section_to_json(context->entry->keys, err);
-  char *params = keys ? config_section_to_json(g->params, err) : NULL;
+  char *params = keys ? config_section_to_json(context->scheme_entry->params, err) : NULL;
   struct text text = {0};
   if (params) {
     text_printf(&text, "%s %s %s %s %zu %s %" PRIu64 " %zu ", keys, params, context->plugin->info.sha256,

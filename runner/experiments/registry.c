@@ -45,6 +45,14 @@ uint64_t experiment_default_seeds(const char *id) {
   return experiment && experiment->default_seeds ? experiment->default_seeds : 1;
 }
 
+void experiment_scheme_defaults(const struct plan_experiment *entry, const struct scheme_info *scheme,
+                                struct section *params) {
+  const struct experiment *experiment = experiment_find(entry->info->id);
+  if (experiment && experiment->scheme_defaults) {
+    experiment->scheme_defaults(entry->keys, scheme, params);
+  }
+}
+
 const char *scheme_role_name(enum scheme_role role) {
   return role_names[role];
 }

@@ -267,7 +267,8 @@ static int open_plan(struct worker *worker, struct packet *body, struct error *e
                                    .n_overrides = n_overrides,
                                    .schemes = {find_told, worker->ids, worker},
                                    .experiments = experiment_infos(),
-                                   .default_seeds = experiment_default_seeds};
+                                   .default_seeds = experiment_default_seeds,
+                                   .scheme_defaults = experiment_scheme_defaults};
     status = load_plan(worker, &request, err);
     status = status ? status : check_plan(worker->plan, digest, err);
   }

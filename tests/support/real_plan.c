@@ -27,7 +27,8 @@ void real_plan_open(struct real_plan *real, const char *text, const char *const 
                                  .n_overrides = n_overrides,
                                  .schemes = {find, ids, real->host},
                                  .experiments = experiment_infos(),
-                                 .default_seeds = experiment_default_seeds};
+                                 .default_seeds = experiment_default_seeds,
+                                 .scheme_defaults = experiment_scheme_defaults};
   real->plan = plan_load(&request, &diagnostics);
   if (!real->plan) {
     diagnostics_print(&diagnostics, stderr);
