@@ -122,8 +122,7 @@ static int end_output(int code) {
 
 int main(int argc, char **argv) {
   hold_standard_files();
-  H5dont_atexit(); /* must be the first call: the library's exit handler crashes after a failed write */
-  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  H5dont_atexit();          /* must be the first call: the library's exit handler crashes after a failed write */
   setlocale(LC_CTYPE, "");  /* for the width of text; never LC_NUMERIC */
   signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of write(), not a death */
   signal(SIGPIPE, SIG_IGN);

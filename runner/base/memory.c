@@ -1,5 +1,6 @@
 #include "base/memory.h"
 
+#include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,17 @@
 enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
 /* The fence: one cache line of bytes that make no sensible number. */
 enum { FENCE = 64, FENCE_BYTE = 0xa5 };
+
+void memory_keep_freed(void) {
+  enum { LARGEST_KEPT = 32 << 20, MOST_KEPT = 256 << 20 };
+  /* The first is the most that the allocator allows. Where it knows neither, it only takes longer. */
+  (void)mallopt(M_MMAP_THRESHOLD, LARGEST_KEPT);
+  (void)mallopt(M_TRIM_THRESHOLD, MOST_KEPT);
+}
+
+void memory_give_back(void) {
+  (void)malloc_trim(0);
+}
 
 void *memory_new(size_t count, size_t size, const char *what, struct error *err) {
   size_t bytes;

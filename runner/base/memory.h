@@ -27,4 +27,12 @@ void *memory_grow(void *array, size_t *capacity, size_t needed, size_t size, con
 /* A copy of a string; NULL with ERROR_MEMORY. */
 char *memory_copy_text(const char *text, struct error *err);
 
+/* From here on this process keeps blocks of up to 32 MiB that are freed for those that are taken next. Without it the
+ * system takes back every large block, and clears its pages for the next one: two of three page faults of
+ * configs/rope_scaling.yaml were for that. */
+void memory_keep_freed(void);
+
+/* Give what is kept back to the system. */
+void memory_give_back(void);
+
 #endif

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "input/hdf5_dataset.h"
 #include "input/hdf5_superblock.h"
+#include "input/hdf5_transfer.h"
 #include "input/regular_file.h"
 
 #include <math.h>
@@ -114,7 +115,7 @@ static int read_numbers(struct hdf5_file *file, const char *name, enum hdf5_want
   void *values = memory_new(dataset.count, H5Tget_size(type), name, err);
   if (!values) {
     status = err->code;
-  } else if (H5Dread(dataset.handle, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) {
+  } else if (hdf5_read_all(dataset.handle, type, dataset.count, values) < 0) {
     status = cannot_read(&dataset, err);
   }
   *count = dataset.count;

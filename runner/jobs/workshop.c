@@ -44,6 +44,7 @@ int workshop_open(const struct workshop_setting *setting, struct workshop **out,
   if (!workshop) {
     return err->code;
   }
+  memory_keep_freed();
   workshop->setting = *setting;
   workshop->pool = pool_new_for(setting->threads, 1, err);
   if (!workshop->pool || habitat_take(&workshop->habitat, err)) {
@@ -213,8 +214,10 @@ static bool leaves_no_trace(const struct workshop *workshop, const struct record
              record->label, changed);
     report->note(report->context, note);
   }
-  size_t after = habitat_resident();
-  return !changed && after < before + MOST_LEFT;
+  if (habitat_resident() >= before + MOST_LEFT / 4) {
+    memory_give_back(); /* what is still there is not free */
+  }
+  return !changed && habitat_resident() < before + MOST_LEFT;
 }
 
 static int compute(struct workshop *workshop, size_t index, const char *key, const struct job_report *report,

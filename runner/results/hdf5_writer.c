@@ -1,6 +1,7 @@
 #include "results/hdf5_writer.h"
 
 #include "base/memory.h"
+#include "input/hdf5_transfer.h"
 #include "results/hdf5_error.h"
 #include "results/printable.h"
 
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 
 enum {
-  IMAGE_GROWTH = 1 << 20,
+  IMAGE_GROWTH = 1 << 16,  /* cleared when it is added: more would be most of a small file's work */
   CHUNK_BYTES = 512 << 10, /* HDF5's chunk cache is 1 MiB: larger chunks are inflated again for every row */
   DEFLATE_LEVEL = 4,
   CREATION_ORDER = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED
@@ -254,7 +255,7 @@ int hdf5_text_new(hid_t group, const char *name, const char *text, struct error 
   bool ready = type >= 0 && space >= 0 && create >= 0;
   hid_t dataset = ready ? H5Dcreate2(group, name, type, space, H5P_DEFAULT, create, H5P_DEFAULT) : -1;
   int result = dataset < 0 ? failed("H5Dcreate2", name, err) : 0;
-  if (!result && H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &clean) < 0) {
+  if (!result && hdf5_write_all(dataset, type, 1, &clean) < 0) {
     result = failed("H5Dwrite", name, err);
   }
   result = hdf5_close(result, dataset, name, err);

@@ -1,6 +1,7 @@
 #include "results/read_object.h"
 
 #include "base/memory.h"
+#include "input/hdf5_transfer.h"
 
 #include <hdf5_hl.h>
 
@@ -112,7 +113,7 @@ static bool is_text(hid_t type) {
 static int copy_text(const struct hdf5_file *file, const char *what, hid_t id, bool attribute, hid_t type, char **text,
                      struct error *err) {
   char *read = NULL;
-  herr_t done = attribute ? H5Aread(id, type, &read) : H5Dread(id, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &read);
+  herr_t done = attribute ? H5Aread(id, type, &read) : hdf5_read_all(id, type, 1, &read);
   if (done < 0) {
     return cannot_read(file, what, err);
   }

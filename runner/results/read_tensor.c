@@ -1,4 +1,5 @@
 #include "base/memory.h"
+#include "input/hdf5_transfer.h"
 #include "results/read_object.h"
 
 #include <hdf5_hl.h>
@@ -131,7 +132,7 @@ static int read_axis_values(struct reading *reading, unsigned i, const char *pat
   if (!result && !values) {
     result = err->code;
   }
-  if (!result && axis->length && H5Dread(scale.handle, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0) {
+  if (!result && axis->length && hdf5_read_all(scale.handle, H5T_NATIVE_DOUBLE, axis->length, values) < 0) {
     result = error_set(err, ERROR_FILE_READ, "%s: the values of axis %s cannot be read", reading->file->path, path);
   }
   hdf5_dataset_close(&scale);
@@ -225,8 +226,7 @@ static int add_tensor(struct reading *reading, const struct hdf5_dataset *datase
   if (!tensor) {
     return err->code;
   }
-  if (tensor->count &&
-      H5Dread(dataset->handle, memory_type(tensor->element), H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor->data) < 0) {
+  if (tensor->count && hdf5_read_all(dataset->handle, memory_type(tensor->element), tensor->count, tensor->data) < 0) {
     char reason[256];
     hdf5_reason(reason, sizeof reason);
     return error_set(err, ERROR_FILE_READ, "%s: %s cannot be read: %s", reading->file->path, dataset->name, reason);

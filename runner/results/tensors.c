@@ -124,7 +124,7 @@ static int add_attribute(hid_t file, const struct attribute *attribute, struct e
   }
 }
 
-int tensors_image(const struct tensors *tensors, void **bytes, size_t *count, struct error *err) {
+static int make_image(const struct tensors *tensors, void **bytes, size_t *count, struct error *err) {
   hid_t file;
   int status = hdf5_image_new(&file, err);
   if (status) {
@@ -141,6 +141,13 @@ int tensors_image(const struct tensors *tensors, void **bytes, size_t *count, st
     return status;
   }
   return hdf5_image_take(file, bytes, count, err);
+}
+
+int tensors_image(const struct tensors *tensors, void **bytes, size_t *count, struct error *err) {
+  struct hdf5_reports before = hdf5_errors_quiet();
+  int failed = make_image(tensors, bytes, count, err);
+  hdf5_errors_restore(before);
+  return failed;
 }
 
 int tensors_write_hdf5(const char *path, const struct tensors *tensors, struct error *err) {
