@@ -18,6 +18,12 @@ static void require(bool held, const struct error *err) {
 void decoder_fixture_open(decoder_fixture *fixture, const char *scheme, const char *params,
                           const struct decoder_shape *shape, double train_length, size_t sequences, size_t length,
                           unsigned threads) {
+  decoder_fixture_open_with(fixture, scheme, params, NULL, shape, train_length, sequences, length, threads);
+}
+
+void decoder_fixture_open_with(decoder_fixture *fixture, const char *scheme, const char *params,
+                               const struct tensor_source *tensors, const struct decoder_shape *shape,
+                               double train_length, size_t sequences, size_t length, unsigned threads) {
   static const char *const directories[] = {TEST_PLUGIN_DIR};
   struct error err = {0};
   *fixture = (decoder_fixture){0};
@@ -36,6 +42,7 @@ void decoder_fixture_open(decoder_fixture *fixture, const char *scheme, const ch
                                                .head_dim = (uint32_t)(shape->d_model / shape->heads),
                                                .train_len = train_length},
                                      .params = section,
+                                     .tensors = tensors,
                                      .seed = 7};
   fixture->scheme = instance_new(&request, &err);
   section_free(section);

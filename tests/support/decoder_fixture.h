@@ -20,6 +20,10 @@ typedef struct decoder_fixture {
 void decoder_fixture_open(decoder_fixture *fixture, const char *scheme, const char *params,
                           const struct decoder_shape *shape, double train_length, size_t sequences, size_t length,
                           unsigned threads);
+/* The same with tensors that the config gives, [n_tensors of the scheme]. */
+void decoder_fixture_open_with(decoder_fixture *fixture, const char *scheme, const char *params,
+                               const struct tensor_source *tensors, const struct decoder_shape *shape,
+                               double train_length, size_t sequences, size_t length, unsigned threads);
 void decoder_fixture_close(decoder_fixture *fixture);
 
 /* Loss and gradient at fixture->parameters, which are handed to the scheme first. with_gradient false: loss alone. */
