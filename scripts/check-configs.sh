@@ -11,7 +11,7 @@ failed=0
 for config in configs/*.yaml; do
   name=$(basename "$config" .yaml)
   # Minutes of training on a text that is not in the tree; length_generalization_quick.yaml stands for them.
-  case $name in length_generalization | trained_checkpoints | trained_for_decide) continue ;; esac
+  case $name in length_generalization | tasks | trained_checkpoints | trained_for_decide) continue ;; esac
   if "$build/pe-run" "$config" "output=$folder/$name-2.h5" -j 2 --threads 2 --quiet >"$folder/$name.txt" 2>&1 &&
     "$build/pe-run" "$config" "output=$folder/again/$name-1.h5" -j 1 --threads 1 --quiet >/dev/null 2>&1 &&
     cmp "$folder/$name-2.h5" "$folder/again/$name-1.h5"; then

@@ -166,6 +166,7 @@ struct plan *session_plan(struct session *session, const char *path, const char 
       .experiments = experiment_infos(),
       .default_seeds = experiment_default_seeds,
       .scheme_defaults = experiment_scheme_defaults,
+      .experiment_check = experiment_check,
   };
   struct diagnostics diagnostics = {0};
   struct plan *plan = plan_load(&request, &diagnostics);

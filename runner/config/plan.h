@@ -164,6 +164,9 @@ struct plan_request {
    * defaults; NULL: none wants any. A scheme has the same parameters in the whole config. */
   void (*scheme_defaults)(const struct plan_experiment *experiment, const struct scheme_info *scheme,
                           struct section *params);
+  /* What of an experiment's keys does not go together or with the plan's schemes, in words: 0, or an error; NULL:
+   * nothing is looked at. */
+  int (*experiment_check)(const struct plan *plan, const struct plan_experiment *experiment, struct error *err);
 };
 
 /* Read, check and plan. NULL where anything is wrong; then *diagnostics has at least one entry. The plan is the

@@ -157,6 +157,17 @@ static void set_scheme_defaults(struct loader *loader) {
   }
 }
 
+static void check_experiments(struct loader *loader, const struct node *entries) {
+  struct plan *plan = loader->plan;
+  struct error err = {0};
+  for (size_t e = 0; loader->request->experiment_check && e < plan->n_experiments; e++) {
+    if (loader->request->experiment_check(plan, &plan->experiments[e], &err)) {
+      const char *path = arena_printf(&loader->reader.arena, "experiments.%s", plan->experiments[e].label);
+      reader_report(&loader->reader, ERROR_CONFIG_CONFLICT, entries->items[e], path, "%s", err.text);
+    }
+  }
+}
+
 /* Without a model only experiments that train their own can run. */
 static void need_model(struct loader *loader) {
   const struct plan *plan = loader->plan;
@@ -264,6 +275,7 @@ static void fill_plan(struct loader *loader) {
   }
   if (!diagnostics_any(reader->diagnostics) && !reader->arena.failed) {
     set_scheme_defaults(loader);
+    check_experiments(loader, experiments);
     make_jobs(loader);
   }
 }

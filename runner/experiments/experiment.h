@@ -61,6 +61,8 @@ struct experiment {
   unsigned default_seeds; /* asked for where the model is random and the config does not say; 0: one */
   /* What it wants of a scheme's parameters where the user does not say; NULL: nothing. See plan_request. */
   void (*scheme_defaults)(const struct section *keys, const struct scheme_info *scheme, struct section *params);
+  /* What of its keys does not go together or with the plan's schemes; NULL: nothing. See plan_request. */
+  int (*check)(const struct plan *plan, const struct plan_experiment *entry, struct error *err);
   bool wants_shuffled; /* as a control each scheme is also made with its positions in random order */
   /* Fill `record`, whose names, seed and common attributes are set. 0; or an error code, and the record counts as
    * failed (ERROR_UNDEFINED: as undefined). */
@@ -79,9 +81,10 @@ const struct experiment *experiment_find(const char *id);
 /* Seeds that the experiment asks for where the model is random: 1 or more; for plan_request. */
 uint64_t experiment_default_seeds(const char *id);
 
-/* What the experiment wants as defaults of a scheme's parameters; for plan_request. */
+/* What the experiment wants as defaults of a scheme's parameters, and finds wrong with its keys; for plan_request. */
 void experiment_scheme_defaults(const struct plan_experiment *entry, const struct scheme_info *scheme,
                                 struct section *params);
+int experiment_check(const struct plan *plan, const struct plan_experiment *entry, struct error *err);
 
 /* "control", "the model", "the model, positions mapped", "swapped in", "untrained". */
 const char *scheme_role_name(enum scheme_role role);

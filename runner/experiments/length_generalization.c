@@ -344,6 +344,7 @@ const struct experiment experiment_length_generalization = {
     .info = {"length_generalization", "Trained at one length, what does a model predict at longer ones?", &table, true,
              true},
     .scheme_defaults = generalization_scheme_defaults,
+    .check = generalization_check,
     .run = run,
     .conclude = generalization_conclude,
 };

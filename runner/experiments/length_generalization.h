@@ -39,8 +39,13 @@ void generalization_tell(const struct generalization *g, const char *words);
 /* See experiment.h. */
 void generalization_scheme_defaults(const struct section *keys, const struct scheme_info *scheme,
                                     struct section *params);
+int generalization_check(const struct plan *plan, const struct plan_experiment *entry, struct error *err);
 
-/* 0, ERROR_JOB_SETUP (what does not go together), ERROR_FILE_*, ERROR_MEMORY; generalization_close is due in every
+/* The schemes that an element of `pairs`, a/b, names: false where it names no two of the plan. */
+bool generalization_pair(const struct plan *plan, const char *text, const struct plan_scheme **a,
+                         const struct plan_scheme **b);
+
+/* 0, ERROR_JOB_SETUP (a text that is too short), ERROR_FILE_*, ERROR_MEMORY; generalization_close is due in every
  * case. */
 int generalization_open(const struct experiment_context *context, struct generalization *g, struct error *err);
 void generalization_close(struct generalization *g);

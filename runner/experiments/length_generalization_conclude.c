@@ -320,7 +320,12 @@ static int add_cost_table(const struct field *f, const struct plan_experiment *e
     status = status ? status : table_text(table, err, "%s", text);
     status = status ? status : table_text(table, err, "%s", warning ? warning->text : "");
   }
-  return status;
+  size_t runs = section_get(entry->keys, "learning_rates")->count + f->seeds - 1;
+  return status ? status
+                : table_note(table, err,
+                             "Tokens and operations are those of one training; %zu were made per scheme: each learning "
+                             "rate with the first seed, the best with the other seeds.",
+                             runs);
 }
 
 /* ---- pairs ---- */
@@ -330,9 +335,9 @@ struct pair {
   struct interval difference; /* loss of a - loss of b */
 };
 
-static const struct entry *entry_named(const struct field *f, const char *label, size_t length) {
+static const struct entry *entry_of(const struct field *f, const struct plan_scheme *scheme) {
   for (size_t i = 0; i < f->n; i++) {
-    if (strlen(f->entries[i].scheme->label) == length && !strncmp(f->entries[i].scheme->label, label, length)) {
+    if (f->entries[i].scheme == scheme) {
       return &f->entries[i];
     }
   }
@@ -340,12 +345,13 @@ static const struct entry *entry_named(const struct field *f, const char *label,
 }
 
 /* The pairs asked for that have numbers; of those that did not learn only where they are named. */
-static size_t list_pairs(const struct field *f, const struct key_value *asked, struct pair *pairs) {
+static size_t list_pairs(const struct plan *plan, const struct field *f, const struct key_value *asked,
+                         struct pair *pairs) {
   size_t count = 0;
   for (size_t i = 0; !asked->is_auto && i < asked->count; i++) {
-    const char *slash = strchr(asked->texts[i], '/');
-    const struct entry *a = slash ? entry_named(f, asked->texts[i], (size_t)(slash - asked->texts[i])) : NULL;
-    const struct entry *b = a ? entry_named(f, slash + 1, strlen(slash + 1)) : NULL;
+    const struct plan_scheme *first, *second;
+    bool named = generalization_pair(plan, asked->texts[i], &first, &second);
+    const struct entry *a = named ? entry_of(f, first) : NULL, *b = a ? entry_of(f, second) : NULL;
     if (b) {
       pairs[count++] = (struct pair){.a = a, .b = b};
     }
@@ -372,13 +378,16 @@ static double judge(const struct field *f, struct pair *pair, size_t t, double *
 }
 
 /* No verdict on what has not learned; a winner needs a difference that counts. */
-static int add_pair_verdict(const struct field *f, const struct pair *pair, double adjusted, struct table *table,
-                            struct error *err) {
+static int add_pair_verdict(const struct field *f, const struct pair *pair, size_t t, double adjusted,
+                            struct table *table, struct error *err) {
   const char *a = pair->a->scheme->label, *b = pair->b->scheme->label;
   if (!pair->a->competent || !pair->b->competent) {
     bool both = !pair->a->competent && !pair->b->competent;
     return table_text(table, err, "not learned at L: %s%s%s: no verdict", pair->a->competent ? b : a, both ? ", " : "",
                       both ? b : "");
+  }
+  if (isnan(pair->difference.mean)) {
+    return table_text(table, err, "no verdict: %s is undefined there", isnan(mean_at(f, pair->a->loss, t)) ? a : b);
   }
   if (!(adjusted <= 1 - CONFIDENCE)) {
     return table_text(table, err, "no winner");
@@ -404,17 +413,22 @@ static int add_pair_rows(const struct field *f, struct pair *pairs, size_t n, si
     const struct interval *d = &pairs[i].difference;
     const char *a = pairs[i].a->scheme->label, *b = pairs[i].b->scheme->label;
     status = table_text(table, err, "%s / %s", a, b);
-    status = status ? status : table_number_as(table, d->mean, err, "%+.3f", d->mean);
-    status = status ? status : table_number_as(table, d->half, err, "%.3f", d->half);
+    bool known = !isnan(d->mean);
+    status = status  ? status
+             : known ? table_number_as(table, d->mean, err, "%+.3f", d->mean)
+                     : table_number(table, NAN, err);
+    status = status  ? status
+             : known ? table_number_as(table, d->half, err, "%.3f", d->half)
+                     : table_number(table, NAN, err);
     status = status ? status : table_number(table, adjusted[i], err);
-    status = status ? status : add_pair_verdict(f, &pairs[i], adjusted[i], table, err);
+    status = status ? status : add_pair_verdict(f, &pairs[i], t, adjusted[i], table, err);
   }
   free(p);
   return status;
 }
 
-static int add_pair_table(const struct field *f, const struct plan_experiment *entry, struct conclusion *conclusion,
-                          struct error *err) {
+static int add_pair_table(const struct plan *plan, const struct field *f, const struct plan_experiment *entry,
+                          struct conclusion *conclusion, struct error *err) {
   const struct key_value *asked = section_get(entry->keys, "pairs");
   size_t t = f->at;
   while (t + 1 < f->n_lengths && f->length->values[t] < 2 * f->L) {
@@ -433,13 +447,13 @@ static int add_pair_table(const struct field *f, const struct plan_experiment *e
   struct pair *pairs = status ? NULL : memory_new(f->n * f->n + asked->count, sizeof *pairs, "pairs", err);
   status = status ? status : pairs ? 0 : ERROR_MEMORY;
   if (!status) {
-    size_t n = list_pairs(f, asked, pairs);
+    size_t n = list_pairs(plan, f, asked, pairs);
     status = n ? add_pair_rows(f, pairs, n, t, table, err) : 0;
     status = status ? status
                     : table_note(table, err,
                                  "Differences by seed (same initial weights and batches), %.0f %% t intervals; "
-                                 "p after Holm over the %zu pairs.",
-                                 100 * CONFIDENCE, n);
+                                 "p after Holm over the pairs that have one; a winner is ahead by more than %.3g nats.",
+                                 100 * CONFIDENCE, f->smallest);
   }
   free(pairs);
   return status;
@@ -474,7 +488,11 @@ static const struct source kazemnejad = {
     true,
     {{"none", 0.69}, {"t5", 0.55}, {"alibi", 0.50}, {"rope", 0.33}, {"learned", 0.22}}};
 
+/* NAN, too, for what nobody published: positions that are mapped, layers of several schemes. */
 static double published_of(const struct source *source, const struct entry *e) {
+  if (e->scheme->other_every || e->scheme->map.kind != POSITION_AS_IS) {
+    return NAN;
+  }
   for (size_t i = 0; i < sizeof source->published / sizeof *source->published; i++) {
     if (source->published[i].scheme && !strcmp(e->scheme->info->id, source->published[i].scheme)) {
       return source->published[i].value;
@@ -571,7 +589,7 @@ int generalization_conclude(const struct plan *plan, const struct plan_experimen
           status ? status : add_measure_table(&f, "loss_sliding", "loss of sliding windows", entry, conclusion, err);
     }
     if (!status && f.seeds >= GENERALIZATION_RANKED_SEEDS) {
-      status = add_pair_table(&f, entry, conclusion, err);
+      status = add_pair_table(plan, &f, entry, conclusion, err);
     }
     status = status ? status : add_literature(&f, entry, conclusion, err);
     status = status ? status : add_cost_table(&f, entry, conclusion, err);

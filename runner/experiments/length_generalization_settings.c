@@ -50,9 +50,6 @@ static int open_data(const struct experiment_context *context, struct generaliza
   const struct section *keys = context->entry->keys;
   const struct key_value *text = section_get(keys, "text"), *corpus = section_get(keys, "corpus"),
                          *task = section_get(keys, "task");
-  if (text->given + corpus->given + task->given != 1) {
-    return error_set(err, ERROR_JOB_SETUP, "%s: needs exactly one of text, corpus, task", context->entry->label);
-  }
   if (task->given) {
     data_open_task(&g->data, (enum task)(TASK_COPY + task->integer));
     return 0;
@@ -74,7 +71,7 @@ static int open_data(const struct experiment_context *context, struct generaliza
   return 0;
 }
 
-static int resolve_shape(const struct section *keys, const char *label, struct generalization *g, struct error *err) {
+static void resolve_shape(const struct section *keys, struct generalization *g) {
   const struct key_value *scale = section_get(keys, "score_scale");
   g->shape = (struct decoder_shape){.layers = whole(keys, "layers"),
                                     .d_model = whole(keys, "d_model"),
@@ -86,13 +83,8 @@ static int resolve_shape(const struct section *keys, const char *label, struct g
                                     .embed_scale = real(keys, "embed_scale"),
                                     .pe_scale = real(keys, "pe_scale"),
                                     .norm_epsilon = 1e-5};
-  if (g->shape.d_model % g->shape.heads) {
-    return error_set(err, ERROR_JOB_SETUP, "%s: d_model %zu is not a multiple of heads %zu", label, g->shape.d_model,
-                     g->shape.heads);
-  }
   g->shape.score_scale = scale->is_auto ? 1 / sqrt((double)(g->shape.d_model / g->shape.heads)) : scale->real;
   g->follows_scheme_scale = section_get(keys, "scheme_score_scale")->integer;
-  return 0;
 }
 
 /* T5's buckets end at L/2, so that training meets all of them (later where the buckets of one distance each reach
@@ -111,6 +103,73 @@ void generalization_scheme_defaults(const struct section *keys, const struct sch
       value->real = (double)value->integer;
     }
   }
+}
+
+/* ---- what does not go together ---- */
+
+static const struct plan_scheme *scheme_named(const struct plan *plan, const char *label, size_t length) {
+  for (size_t i = 0; i < plan->n_schemes; i++) {
+    if (strlen(plan->schemes[i].label) == length && !strncmp(plan->schemes[i].label, label, length)) {
+      return &plan->schemes[i];
+    }
+  }
+  return NULL;
+}
+
+bool generalization_pair(const struct plan *plan, const char *text, const struct plan_scheme **a,
+                         const struct plan_scheme **b) {
+  const char *slash = strchr(text, '/');
+  *a = slash ? scheme_named(plan, text, (size_t)(slash - text)) : NULL;
+  *b = slash ? scheme_named(plan, slash + 1, strlen(slash + 1)) : NULL;
+  return *a && *b && *a != *b;
+}
+
+static int check_lengths(const struct section *keys, struct error *err) {
+  const struct key_value *lengths = section_get(keys, "lengths"), *stride = section_get(keys, "stride"),
+                         *task = section_get(keys, "task");
+  double shortest = (double)whole(keys, "train_length");
+  for (size_t i = 0; !lengths->is_auto && i < lengths->count; i++) {
+    shortest = fmin(shortest, lengths->list[i]);
+  }
+  size_t least =
+      task->given ? data_shortest(&(struct data){.task = (enum task)(TASK_COPY + task->integer)}) : whole(keys, "tail");
+  size_t moved = task->given ? 1 : stride->is_auto ? whole(keys, "train_length") / 2 : (size_t)stride->integer;
+  if (shortest >= (double)least && shortest >= (double)moved) {
+    return 0;
+  }
+  return error_set(err, ERROR_CONFIG_CONFLICT, "the shortest length is %.0f tokens; it must hold %s, %zu", shortest,
+                   least < moved ? "the stride of sliding windows (half of train_length unless given)"
+                   : task->given ? "the smallest example of the task"
+                                 : "the tail",
+                   least < moved ? moved : least);
+}
+
+int generalization_check(const struct plan *plan, const struct plan_experiment *entry, struct error *err) {
+  const struct section *keys = entry->keys;
+  const struct key_value *pairs = section_get(keys, "pairs");
+  const struct plan_scheme *a, *b;
+  if (section_get(keys, "text")->given + section_get(keys, "corpus")->given + section_get(keys, "task")->given != 1) {
+    return error_set(err, ERROR_CONFIG_CONFLICT, "needs exactly one of text, corpus, task");
+  }
+  if (whole(keys, "d_model") % whole(keys, "heads")) {
+    return error_set(err, ERROR_CONFIG_CONFLICT, "d_model %zu is not a multiple of heads %zu", whole(keys, "d_model"),
+                     whole(keys, "heads"));
+  }
+  for (size_t i = 0; !pairs->is_auto && i < pairs->count; i++) {
+    if (!generalization_pair(plan, pairs->texts[i], &a, &b)) {
+      return error_set(err, ERROR_CONFIG_CONFLICT, "pairs: '%.200s' is not a/b, two labels of schemes of this config",
+                       pairs->texts[i]);
+    }
+  }
+  for (size_t i = 0; section_get(keys, "checkpoints")->given && i < plan->n_schemes; i++) {
+    if (plan->schemes[i].other_every) {
+      return error_set(err, ERROR_CONFIG_CONFLICT,
+                       "checkpoints: model.weights reads models with one scheme in all layers; %s has layers of %s, "
+                       "too",
+                       plan->schemes[i].label, plan->schemes[i].other_scheme);
+    }
+  }
+  return check_lengths(keys, err);
 }
 
 int generalization_open(const struct experiment_context *context, struct generalization *g, struct error *err) {
@@ -137,25 +196,10 @@ int generalization_open(const struct experiment_context *context, struct general
                                             .min_ratio = real(keys, "min_ratio")};
   int status = resolve_lengths(keys, g, err);
   status = status ? status : open_data(context, g, err);
-  status = status ? status : resolve_shape(keys, context->entry->label, g, err);
-  if (status) {
-    return status;
+  if (!status) {
+    resolve_shape(keys, g);
   }
-  if (section_get(keys, "checkpoints")->given && context->scheme_entry->other_every) {
-    return error_set(err, ERROR_JOB_SETUP,
-                     "%s: checkpoints: model.weights reads models with one scheme in all layers; %s has layers of %s, "
-                     "too",
-                     context->entry->label, context->scheme_entry->label, context->scheme_entry->other_scheme);
-  }
-  size_t shortest = (size_t)g->lengths[0], least = g->data.task == TASK_TEXT ? g->tail : data_shortest(&g->data);
-  if (shortest < least || g->stride > shortest) {
-    return error_set(err, ERROR_JOB_SETUP,
-                     "%s: the shortest length is %zu tokens; it must hold %zu (%s) and the stride of sliding windows, "
-                     "%zu",
-                     context->entry->label, shortest, least,
-                     g->data.task == TASK_TEXT ? "tail" : "the smallest example of the task", g->stride);
-  }
-  return 0;
+  return status;
 }
 
 void generalization_close(struct generalization *g) {

@@ -53,6 +53,11 @@ void experiment_scheme_defaults(const struct plan_experiment *entry, const struc
   }
 }
 
+int experiment_check(const struct plan *plan, const struct plan_experiment *entry, struct error *err) {
+  const struct experiment *experiment = experiment_find(entry->info->id);
+  return experiment && experiment->check ? experiment->check(plan, entry, err) : 0;
+}
+
 const char *scheme_role_name(enum scheme_role role) {
   return role_names[role];
 }

@@ -268,7 +268,8 @@ static int open_plan(struct worker *worker, struct packet *body, struct error *e
                                    .schemes = {find_told, worker->ids, worker},
                                    .experiments = experiment_infos(),
                                    .default_seeds = experiment_default_seeds,
-                                   .scheme_defaults = experiment_scheme_defaults};
+                                   .scheme_defaults = experiment_scheme_defaults,
+                                   .experiment_check = experiment_check};
     status = load_plan(worker, &request, err);
     status = status ? status : check_plan(worker->plan, digest, err);
   }

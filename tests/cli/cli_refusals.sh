@@ -88,3 +88,25 @@ sed -n '/^# The config/,/^1\/2/p' messages | sed '1d;$d' >printed.yaml
 mv out/printed.h5 out/without-file.h5
 expect_code 0 "$PE_RUN" printed.yaml --quiet
 expect_code 0 "$PE_RUN" diff out/without-file.h5 out/printed.h5
+
+# Settings of a training that do not go together are refused before any model is made.
+training='seed: 1
+schemes: [rope, alibi]
+experiments:
+  - length_generalization: {corpus: 60000, train_length: 16, lengths: [16, 32], tail: 8, d_model: 32, heads: 2'
+untrained() {
+  printf '%s, %s}\n' "$training" "$1" >config.yaml
+  expect_code 2 "$PE_RUN" config.yaml output=out/results.h5 --quiet
+  expect_output "config.yaml:4:5: error[E0113]: experiments.length_generalization: $2"
+  [ ! -e out/results.h5 ] || { echo "an output file was written"; exit 1; }
+}
+untrained 'task: copy' 'needs exactly one of text, corpus, task'
+untrained 'pairs: [rope/alobi]' "pairs: 'rope/alobi' is not a/b, two labels of schemes of this config"
+untrained 'pairs: [rope]' "pairs: 'rope' is not a/b"
+untrained 'stride: 17' 'the shortest length is 16 tokens; it must hold the stride of sliding windows'
+printf '%s}\n' "$training" >config.yaml
+expect_code 2 "$PE_RUN" config.yaml output=out/results.h5 length_generalization.heads=3 --quiet
+expect_output 'd_model 32 is not a multiple of heads 3'
+expect_code 2 "$PE_RUN" config.yaml output=out/results.h5 length_generalization.tail=17 --quiet
+expect_output 'the shortest length is 16 tokens; it must hold the tail, 17'
+expect_code 0 "$PE_RUN" plan config.yaml 'length_generalization.pairs=[rope/none]'

@@ -28,7 +28,8 @@ void real_plan_open(struct real_plan *real, const char *text, const char *const 
                                  .schemes = {find, ids, real->host},
                                  .experiments = experiment_infos(),
                                  .default_seeds = experiment_default_seeds,
-                                 .scheme_defaults = experiment_scheme_defaults};
+                                 .scheme_defaults = experiment_scheme_defaults,
+                                 .experiment_check = experiment_check};
   real->plan = plan_load(&request, &diagnostics);
   if (!real->plan) {
     diagnostics_print(&diagnostics, stderr);
