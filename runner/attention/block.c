@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert((int)ROWS_TILE % (int)PRODUCT_PANEL == 0, "a column tile is made of whole panels of keys");
+_Static_assert((int)ROWS_TILE == (int)PRODUCT_PANEL, "a column tile is a panel of keys");
 
 static size_t smaller(size_t a, size_t b) {
   return a < b ? a : b;
@@ -29,13 +29,14 @@ int block_space_init(struct block_space *space, const struct attention_input *in
                                 .tile = memory_new(BLOCK_STRIP, ROWS_TILE * sizeof(float), what, err),
                                 .weight = memory_new(block_rows, sizeof(float), what, err)};
   *rows = (struct rows_state){.max = memory_new(block_rows, sizeof *rows->max, what, err),
+                              .recent = memory_new(block_rows, sizeof *rows->recent, what, err),
                               .sums = memory_new(block_rows, sizeof *rows->sums, what, err),
                               .distances = memory_new(block_rows, sizeof *rows->distances, what, err),
                               .ref = memory_new(block_rows, sizeof *rows->ref, what, err),
                               .limit = memory_new(block_rows, sizeof *rows->limit, what, err),
                               .moved = memory_new(block_rows, sizeof *rows->moved, what, err)};
-  if (!space->q || !space->tile || !space->weight || !rows->max || !rows->sums || !rows->distances || !rows->ref ||
-      !rows->limit || !rows->moved) {
+  if (!space->q || !space->tile || !space->weight || !rows->max || !rows->recent || !rows->sums || !rows->distances ||
+      !rows->ref || !rows->limit || !rows->moved) {
     return ERROR_MEMORY;
   }
   if (!output->mass_by_distance && !output->mass_on_first && !output->weights && !output->context) {
@@ -56,6 +57,7 @@ void block_space_free(struct block_space *space) {
   free(space->tile);
   free(space->weight);
   free(space->rows.max);
+  free(space->rows.recent);
   free(space->rows.sums);
   free(space->rows.distances);
   free(space->rows.ref);
@@ -92,9 +94,17 @@ static void begin(const struct block *block, const struct block_space *space) {
   rows_state_reset(&space->rows, block->n_rows);
 }
 
-/* Some rows of the block and some columns. */
+/* Rows whose scores are made at a time: a tile of them stays in the first cache. */
+struct strip {
+  size_t r, n_rows;     /* rows r .. r + n_rows - 1 of the block */
+  size_t n_filled;      /* columns of e that it fills: what its last row sees, rounded up */
+  size_t n_seen;        /* columns that all its rows see */
+  struct product whole; /* of a tile of ROWS_TILE columns */
+};
+
+/* A strip and some columns. */
 struct tile {
-  size_t r, n_rows; /* rows r .. r + n_rows - 1 of the block */
+  size_t r, n_rows;
   size_t column, n; /* n: a multiple of ROWS_VECTOR */
 };
 
@@ -129,46 +139,50 @@ static void keep_logits(const struct block *block, const struct tile *tile, cons
   }
 }
 
-/* The tile's keys join the rows. `next_panel` is the one that comes after this, or NULL. */
-static int add_tile(const struct block *block, const struct block_space *space, const struct tile *tile,
-                    const struct product *product, const float *next_panel, struct error *err) {
+/* Keys column .. column + ROWS_TILE - 1, as far as the strip goes, join its rows. */
+static int add_tile(const struct block *block, const struct block_space *space, const struct strip *strip,
+                    size_t column, struct error *err) {
   const struct attention_input *in = block->input;
-  float *e = space->e ? space->e + tile->r * space->e_stride + tile->column : NULL;
-  float *s = space->tile;
-  size_t row = block->row + tile->r;
-  product_run(product, block->panels + tile->column / PRODUCT_PANEL * product_panel_size(in->width),
-              space->q + tile->r * in->width, s);
+  const struct tile tile = {
+      .r = strip->r, .n_rows = strip->n_rows, .column = column, .n = smaller(ROWS_TILE, strip->n_filled - column)};
+  float *e = space->e ? space->e + tile.r * space->e_stride + column : NULL, *s = space->tile;
+  const float *panel = block->panels + column / PRODUCT_PANEL * product_panel_size(in->width);
+  size_t row = block->row + tile.r;
+  if (tile.n == ROWS_TILE) {
+    product_run(&strip->whole, panel, space->q + tile.r * in->width, s);
+  } else {
+    const struct product part = product_of_shape(in->width, tile.n_rows, tile.n, ROWS_TILE);
+    product_run(&part, panel, space->q + tile.r * in->width, s);
+  }
   if (in->bias) {
-    size_t n_real = smaller(tile->n, in->nk - tile->column);
-    int status = in->bias(in->bias_context, block->head, row, tile->n_rows, tile->column, n_real, s, ROWS_TILE, err);
+    size_t n_real = smaller(tile.n, in->nk - column);
+    int status = in->bias(in->bias_context, block->head, row, tile.n_rows, column, n_real, s, ROWS_TILE, err);
     if (status) {
       return status;
     }
   }
   const float *bias = NULL;
   if (in->bias_by_distance) {
-    bias = in->bias_by_distance + block->head * (in->nq + in->nk - 1) + row + in->nk - 1 - tile->column;
+    bias = in->bias_by_distance + block->head * (in->nq + in->nk - 1) + row + in->nk - 1 - column;
   }
-  if (in->padding_k || tile->column + tile->n > seen_by(block, tile->r)) {
-    finish_edge(block, tile, s, bias);
+  if (in->padding_k || column + tile.n > strip->n_seen) {
+    finish_edge(block, &tile, s, bias);
     bias = NULL;
   }
   struct rows_tile rows = {.s = s,
                            .s_stride = ROWS_TILE,
-                           .n_rows = tile->n_rows,
-                           .n = tile->n,
+                           .n_rows = tile.n_rows,
+                           .n = tile.n,
                            .bias = bias,
                            .e = e,
                            .e_stride = space->e_stride,
-                           .ref = e ? space->ref + tile->r * space->ref_stride + tile->column / ROWS_TILE : NULL,
+                           .ref = e ? space->ref + tile.r * space->ref_stride + column / ROWS_TILE : NULL,
                            .ref_stride = space->ref_stride,
                            .distance = block->output->mean_distance != NULL,
-                           .distance_of_first =
-                               (float)(diagonal_of(block) + (ptrdiff_t)tile->r - (ptrdiff_t)tile->column),
-                           .next = (const char *)next_panel};
-  block->kernels->softmax(&rows, &space->rows, tile->r);
+                           .distance_of_first = (float)(diagonal_of(block) + (ptrdiff_t)tile.r - (ptrdiff_t)column)};
+  block->kernels->softmax(&rows, &space->rows, tile.r);
   if (block->output->logits) {
-    keep_logits(block, tile, s);
+    keep_logits(block, &tile, s);
   }
   return 0;
 }
@@ -194,33 +208,29 @@ static size_t tile_in_order(const struct block *block, size_t n_tiles, size_t i)
 
 /* All tiles: by columns, and strip by strip in the same columns. */
 static int add_tiles(const struct block *block, const struct block_space *space, struct error *err) {
-  size_t width = block->input->width;
-  struct product product = {.n_keys = 0};
-  size_t n_tiles = (block->n_columns + ROWS_TILE - 1) / ROWS_TILE;
+  struct strip strips[(ROWS_MAX + BLOCK_STRIP - 1) / BLOCK_STRIP];
+  size_t n_strips = 0, n_tiles = (block->n_columns + ROWS_TILE - 1) / ROWS_TILE;
+  for (size_t r = 0; r < block->n_rows; r += BLOCK_STRIP) {
+    size_t n_rows = smaller(BLOCK_STRIP, block->n_rows - r);
+    strips[n_strips++] = (struct strip){.r = r,
+                                        .n_rows = n_rows,
+                                        .n_filled = filled_columns(block, r),
+                                        .n_seen = seen_by(block, r),
+                                        .whole = product_of_shape(block->input->width, n_rows, ROWS_TILE, ROWS_TILE)};
+  }
   for (size_t i = 0; i < n_tiles; i++) {
     size_t column = tile_in_order(block, n_tiles, i) * ROWS_TILE;
-    const float *next_panel = NULL;
-    if (i + 1 < n_tiles) {
-      next_panel = block->panels + tile_in_order(block, n_tiles, i + 1) * ROWS_TILE * width;
-    }
-    for (size_t r = 0; r < block->n_rows; r += BLOCK_STRIP) {
-      size_t n_filled = filled_columns(block, r);
-      if (column >= n_filled) {
-        continue;
-      }
-      struct tile tile = {.r = r,
-                          .n_rows = smaller(BLOCK_STRIP, block->n_rows - r),
-                          .column = column,
-                          .n = smaller(ROWS_TILE, n_filled - column)};
-      if (tile.n_rows != product.n_rows || tile.n != product.n_keys) {
-        product = product_of_shape(width, tile.n_rows, tile.n, ROWS_TILE);
-      }
-      int status = add_tile(block, space, &tile, &product, next_panel, err);
+    for (size_t strip = 0; strip < n_strips; strip++) {
+      int status = column < strips[strip].n_filled ? add_tile(block, space, &strips[strip], column, err) : 0;
       if (status) {
         return status;
       }
     }
+    if ((i + 1) % block->kernels->run == 0) {
+      block->kernels->flush(&space->rows, block->n_rows);
+    }
   }
+  block->kernels->flush(&space->rows, block->n_rows);
   return 0;
 }
 

@@ -1,5 +1,7 @@
 #include "attention/product.h"
 
+#include "base/upper_halves.h"
+
 #include <cblas.h>
 #include <string.h>
 
@@ -40,6 +42,7 @@ void product_run(const struct product *product, const float *panels, const float
     product_kernel kernel = left < PRODUCT_PANEL ? product->rest : product->whole;
     if (kernel) {
       kernel(panel, q, c + key);
+      clear_upper_halves();
     } else {
       int n_keys = (int)(left < PRODUCT_PANEL ? left : PRODUCT_PANEL);
       cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n_rows, n_keys, width, 1.0f, q, width, panel,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 void rows_state_reset(const struct rows_state *state, size_t n_rows) {
+  memset(state->recent, 0, n_rows * sizeof *state->recent);
   memset(state->sums, 0, n_rows * sizeof *state->sums);
   memset(state->distances, 0, n_rows * sizeof *state->distances);
   for (size_t r = 0; r < n_rows; r++) {

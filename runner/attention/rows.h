@@ -12,13 +12,12 @@
 #include <stddef.h>
 
 enum {
-  ROWS_TILE = 128,   /* columns of a tile at most */
+  ROWS_TILE = 64,    /* columns of a tile at most */
   ROWS_SUMS = 4,     /* partial sums of a row */
   ROWS_VECTOR = 16,  /* columns of a tile are a multiple of it; rows of scores are padded to it with -INFINITY */
   ROWS_MAX = 64,     /* rows of a block at most */
   ROWS_MARGIN = 128, /* zeros that add_diagonals may read on either side of a row of e */
-  ROWS_AHEAD = ROWS_TILE / ROWS_VECTOR * 64, /* a cache line for each vector of a row */
-  ROWS_EXCESS = 64, /* elements by which add_diagonals may go beyond the end of its sums, adding zeros */
+  ROWS_EXCESS = 64,  /* elements by which add_diagonals may go beyond the end of its sums, adding zeros */
 };
 #define ROWS_LEEWAY 4.0f /* exp(s - ref) carries the rounding of s - ref: small keeps it below 4 units in 2^-24 */
 
@@ -28,12 +27,13 @@ enum {
 
 /* What is known of the rows so far: [n_rows] of each. Lanes are summed up at the end, in order. */
 struct rows_state {
-  float (*max)[ROWS_VECTOR];      /* largest logits */
-  double (*sums)[2 * ROWS_SUMS];  /* of e = exp(s - ref), then of e * (s - ref) */
-  double (*distances)[ROWS_SUMS]; /* of e * |distance|, where it is wanted */
-  float *ref;                     /* 0 before the first visible key */
-  float *limit;                   /* ref + ROWS_LEEWAY; -INFINITY before the first visible key */
-  bool *moved;                    /* whether ref has moved after the first visible key */
+  float (*max)[ROWS_VECTOR];        /* largest logits */
+  float (*recent)[2 * ROWS_VECTOR]; /* of e = exp(s - ref), then of e * (s - ref), since the last flush */
+  double (*sums)[2 * ROWS_SUMS];    /* the same, until then */
+  double (*distances)[ROWS_SUMS];   /* of e * |distance|, where it is wanted */
+  float *ref;                       /* 0 before the first visible key */
+  float *limit;                     /* ref + ROWS_LEEWAY; -INFINITY before the first visible key */
+  bool *moved;                      /* whether ref has moved after the first visible key */
 };
 
 /* All of it as it is before the first tile. */
@@ -50,16 +50,16 @@ struct rows_tile {
   size_t ref_stride;
   bool distance;           /* whether rows_state.distances is wanted */
   float distance_of_first; /* i + nk - nq - j of the tile's row 0 and column 0; |.| is used */
-  /* What is read soon and comes from a far cache: each row asks for its share, row r of the state for the ROWS_AHEAD
-   * bytes from r * ROWS_AHEAD on. It costs little while the exponentials keep the core busy. NULL: nothing. */
-  const char *next;
 };
 
 struct rows_kernels {
   const char *name;
   size_t lanes;
+  size_t run; /* tiles after which a flush is due: then a lane of `recent` is a float32 sum of 32 values */
   /* Add a tile to the rows; row r of the tile is row `first + r` of the state. */
   void (*softmax)(const struct rows_tile *tile, const struct rows_state *state, size_t first);
+  /* What is recent joins the sums, in rows 0 .. n_rows - 1. Due before these are read. */
+  void (*flush)(const struct rows_state *state, size_t n_rows);
   /* e [n] *= factor (0 .. 1), and 0 where that is less than exp(ROWS_LOWEST); n a multiple of ROWS_VECTOR */
   void (*scale)(float *e, size_t n, float factor);
   /* sum[x] += sum over rows r of weight[r] * e[r * stride + x + r - (n_rows - 1)] for x in 0 .. n - 1. What is read

@@ -84,7 +84,9 @@ static ROWS_TARGET inline void vec_add_two_sums(double *sums, vec v, vec w) {
 const struct rows_kernels *rows_avx2(void) {
   static const struct rows_kernels kernels = {.name = "avx2",
                                               .lanes = LANES,
+                                              .run = RUN,
                                               .softmax = softmax,
+                                              .flush = flush,
                                               .scale = scale,
                                               .add_diagonals = add_diagonals,
                                               .exponential = exponential};

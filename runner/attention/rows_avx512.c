@@ -82,7 +82,9 @@ static ROWS_TARGET inline void vec_add_to_each(double *sum, vec v) {
 const struct rows_kernels *rows_avx512(void) {
   static const struct rows_kernels kernels = {.name = "avx512",
                                               .lanes = LANES,
+                                              .run = RUN,
                                               .softmax = softmax,
+                                              .flush = flush,
                                               .scale = scale,
                                               .add_diagonals = add_diagonals,
                                               .exponential = exponential};

@@ -72,12 +72,27 @@ static ROWS_TARGET void exponential(const float *x, float *y, size_t n) {
   }
 }
 
-/* The reference moves up to the largest logit of `top`; the sums follow: e' = f e, s - ref' = (s - ref) + (ref - ref').
- */
-static __attribute__((noinline)) void raise_reference(const struct rows_state *state, size_t r, const float *top) {
-  float largest = top[0];
+enum { RUN = 32 * LANES / ROWS_TILE };
+
+static ROWS_TARGET inline void flush_row(const struct rows_state *state, size_t r) {
+  float *recent = state->recent[r];
+  vec_add_two_sums(state->sums[r], vec_load(recent), vec_load(recent + ROWS_VECTOR));
+  vec_store(recent, vec_set(0.0f));
+  vec_store(recent + ROWS_VECTOR, vec_set(0.0f));
+}
+
+static ROWS_TARGET void flush(const struct rows_state *state, size_t n_rows) {
+  for (size_t r = 0; r < n_rows; r++) {
+    flush_row(state, r);
+  }
+}
+
+/* The reference moves up to the largest logit; the sums follow: e' = f e, s - ref' = (s - ref) + (ref - ref'). */
+static ROWS_TARGET __attribute__((noinline)) void raise_reference(const struct rows_state *state, size_t r) {
+  flush_row(state, r);
+  float largest = state->max[r][0];
   for (size_t lane = 1; lane < LANES; lane++) {
-    largest = top[lane] > largest ? top[lane] : largest;
+    largest = state->max[r][lane] > largest ? state->max[r][lane] : largest;
   }
   double step = (double)state->ref[r] - (double)largest;
   bool first = state->limit[r] == -INFINITY;
@@ -96,9 +111,8 @@ static __attribute__((noinline)) void raise_reference(const struct rows_state *s
 /* One row of a tile. What is constant in the caller (NULL or not, distance) makes its own copy. */
 static ROWS_TARGET inline __attribute__((always_inline)) void softmax_row(const struct rows_state *state, size_t r,
                                                                           float *s, size_t n, const float *bias,
-                                                                          float *e, bool distance, float first,
-                                                                          const char *next) {
-  vec top = vec_set(-INFINITY);
+                                                                          float *e, bool distance, float first) {
+  vec top = vec_load(state->max[r]);
   ROWS_UNROLL
   for (size_t j = 0; j < n; j += LANES) {
     vec v = vec_load(s + j);
@@ -108,19 +122,15 @@ static ROWS_TARGET inline __attribute__((always_inline)) void softmax_row(const 
     }
     top = vec_max(top, v);
   }
-  vec_store(state->max[r], vec_max(vec_load(state->max[r]), top));
-  if (vec_any_above(top, vec_set(state->limit[r]))) {
-    float each[LANES];
-    vec_store(each, top);
-    raise_reference(state, r, each);
+  vec_store(state->max[r], top);
+  if (__builtin_expect(vec_any_above(top, vec_set(state->limit[r])), 0)) {
+    raise_reference(state, r);
   }
-  vec ref = vec_set(state->ref[r]), sum = vec_set(0.0f), below = sum, far = sum,
+  float *recent = state->recent[r];
+  vec ref = vec_set(state->ref[r]), sum = vec_load(recent), below = vec_load(recent + ROWS_VECTOR), far = vec_set(0.0f),
       away = vec_sub(vec_set(first), vec_iota());
   ROWS_UNROLL
   for (size_t j = 0; j < n; j += LANES) {
-    if (next && j % ROWS_VECTOR == 0) {
-      __builtin_prefetch(next + j / ROWS_VECTOR * 64, 0, 2);
-    }
     vec t = vec_sub(vec_load(s + j), ref);
     lanes heavy = vec_not_below(t, vec_set(ROWS_LOWEST));
     t = tamed(t, ROWS_LOWEST);
@@ -135,7 +145,8 @@ static ROWS_TARGET inline __attribute__((always_inline)) void softmax_row(const 
       away = vec_sub(away, vec_set((float)LANES));
     }
   }
-  vec_add_two_sums(state->sums[r], sum, below);
+  vec_store(recent, sum);
+  vec_store(recent + ROWS_VECTOR, below);
   if (distance) {
     vec_add_sums(state->distances[r], far);
   }
@@ -147,8 +158,7 @@ static ROWS_TARGET inline __attribute__((always_inline)) void softmax_rows(const
                                                                            bool distance) {
   for (size_t r = 0; r < tile->n_rows; r++) {
     softmax_row(state, first + r, tile->s + r * tile->s_stride, n, bias ? tile->bias + r : NULL,
-                keep ? tile->e + r * tile->e_stride : NULL, distance, tile->distance_of_first + (float)r,
-                tile->next ? tile->next + (first + r) * ROWS_AHEAD : NULL);
+                keep ? tile->e + r * tile->e_stride : NULL, distance, tile->distance_of_first + (float)r);
     if (keep) {
       tile->ref[r * tile->ref_stride] = state->ref[first + r];
     }

@@ -91,7 +91,9 @@ static inline void vec_add_two_sums(double *sums, vec v, vec w) {
 const struct rows_kernels *rows_portable(void) {
   static const struct rows_kernels kernels = {.name = "portable",
                                               .lanes = LANES,
+                                              .run = RUN,
                                               .softmax = softmax,
+                                              .flush = flush,
                                               .scale = scale,
                                               .add_diagonals = add_diagonals,
                                               .exponential = exponential};

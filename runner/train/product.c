@@ -1,5 +1,6 @@
 #include "train/product.h"
 
+#include "base/upper_halves.h"
 #include "train/kernels.h"
 
 #include <cblas.h>
@@ -28,6 +29,7 @@ static void part(size_t m, size_t n, size_t k, bool a_transposed, struct matrix 
                                                    &ld_a, &ld_c, &alpha, &beta, &flags, &prefetch);
   if (kernel) {
     kernel(b.data, a.data, c);
+    clear_upper_halves();
     return;
   }
 #endif
