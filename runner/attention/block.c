@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert((int)ROWS_TILE == (int)PRODUCT_PANEL, "a column tile is a panel of keys");
+_Static_assert((int)ROWS_TILE % (int)PRODUCT_PANEL == 0, "a column tile is made of whole panels of keys");
 
 static size_t smaller(size_t a, size_t b) {
   return a < b ? a : b;

@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 enum {
-  ROWS_TILE = 64,    /* columns of a tile at most */
+  ROWS_TILE = 128,   /* columns of a tile at most */
   ROWS_SUMS = 4,     /* partial sums of a row */
   ROWS_VECTOR = 16,  /* columns of a tile are a multiple of it; rows of scores are padded to it with -INFINITY */
   ROWS_MAX = 64,     /* rows of a block at most */
