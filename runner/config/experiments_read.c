@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "config/keys_read.h"
+#include "config/yaml_tree.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +24,37 @@ static const struct experiment_info *find(struct reader *reader, const struct pl
   return NULL;
 }
 
+/* A model of its own goes in the place of the model's weights, whose other keys it shares. */
+static void take_weights(struct reader *reader, struct section *beside, const struct entry *entry,
+                         const struct plan *plan, struct plan_experiment *out) {
+  for (size_t i = 0; beside && i < beside->table->count; i++) {
+    if (!strcmp(beside->table->keys[i].key, "weights") && beside->values[i].given) {
+      out->weights = beside->values[i].text;
+      beside->values[i].text = NULL;
+    }
+  }
+  if (out->weights && (!plan->model || !section_get(plan->model, "weights")->given)) {
+    reader_report(reader, ERROR_CONFIG_CONFLICT, entry->node, entry->path,
+                  "weights stand in the place of model.weights, which this config does not have");
+  }
+}
+
+/* Experiments on models of their own make a grid, which has that name in the results. */
+static void refuse_grid(struct reader *reader, const struct entry_list *list, const struct node *entries,
+                        const struct plan *plan) {
+  bool any = false, taken = false;
+  for (size_t i = 0; i < plan->n_experiments; i++) {
+    any = any || plan->experiments[i].weights;
+    taken = taken || !strcmp(plan->experiments[i].label, "grid");
+  }
+  if (any && taken) {
+    reader_report(
+        reader, ERROR_CONFIG_LABEL, entries, list->key,
+        "an experiment has the label 'grid', which stands for experiments on several models side by side in the "
+        "results: give it another with label:");
+  }
+}
+
 void experiments_read(struct reader *reader, const struct plan_request *request, const struct entry_list *list,
                       const struct node *entries, struct plan *plan) {
   struct error err;
@@ -41,7 +73,9 @@ void experiments_read(struct reader *reader, const struct plan_request *request,
     struct plan_experiment *experiment = &plan->experiments[count++];
     snprintf(experiment->label, sizeof experiment->label, "%s", entry->label);
     /* The label itself is read by entry_read; this finds what is wrong with its type. */
-    section_free(keys_read(reader, list->siblings, entry->beside, entry->node, entry->path));
+    struct section *beside = keys_read(reader, list->siblings, entry->beside, entry->node, entry->path);
+    take_weights(reader, beside, entry, plan, experiment);
+    section_free(beside);
     experiment->info = find(reader, request, list, entry);
     entry->unknown = !experiment->info;
     if (experiment->info) {
@@ -49,5 +83,6 @@ void experiments_read(struct reader *reader, const struct plan_request *request,
     }
   }
   plan->n_experiments = count;
+  refuse_grid(reader, list, entries, plan);
   entries_check_labels(reader, read, count, true);
 }

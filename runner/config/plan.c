@@ -51,6 +51,7 @@ void plan_free(struct plan *plan) {
   }
   for (size_t i = 0; i < plan->n_experiments; i++) {
     section_free(plan->experiments[i].keys);
+    free(plan->experiments[i].weights);
   }
   for (size_t i = 0; i < plan->n_expectations; i++) {
     free(plan->expectations[i].text);

@@ -30,6 +30,7 @@ struct plan_experiment {
   const struct experiment_info *info;
   struct section *keys; /* of info->keys */
   uint64_t n_seeds;     /* jobs are made for seed, seed + 1, ... of the plan */
+  char *weights;        /* `weights:` resolved: in the place of model.weights; NULL: not given */
 };
 
 /* One of `expect:`, [experiment.]measure[axis=value, ...].label[.reduction] relation number, such as

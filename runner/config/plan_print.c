@@ -253,6 +253,7 @@ static void print_experiment(struct printer *printer, const struct plan_experime
   print_entry(printer, experiment->info->id, has_values(experiment->keys));
   print_section(printer, experiment->keys, 6);
   print_label(printer, experiment->label);
+  print_file(printer, "weights", experiment->weights);
 }
 
 /* Whether an experiment has other seeds than the config's number would give. */

@@ -75,9 +75,13 @@ static void append_value(struct text *label, const struct node *value) {
   }
   struct number number;
   struct text written = {0};
+  bool is_path = strchr(value->text, '/') != NULL;
   bool is_number = !value->quoted && number_parse(value->text, &number) == NUMBER_OK;
   if (is_number) {
     text_append_double(&written, number.real);
+  } else if (is_path) { /* ../models/rope-0.h5: rope_0 */
+    const char *name = strrchr(value->text, '/') + 1, *dot = strrchr(name, '.');
+    text_append_bytes(&written, name, dot ? (size_t)(dot - name) : strlen(name));
   } else {
     text_append(&written, value->text);
   }

@@ -322,6 +322,11 @@ static const struct key_spec experiment_entry_keys[] = {
      .doc = "name in the results, where it is not the experiment's",
      .type = KEY_TEXT,
      .flags = KEY_OPTIONAL},
+    {.key = "weights",
+     .doc = "HDF5 file of trained projections in the place of model.weights; swept, it gives a grid trained with x "
+            "applied",
+     .type = KEY_PATH,
+     .flags = KEY_OPTIONAL},
 };
 static const struct key_table experiment_entry_table = {
     .name = "experiments", .doc = "Beside an experiment's keys", TABLE(experiment_entry_keys)};

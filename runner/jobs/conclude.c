@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "jobs/decide.h"
 #include "jobs/expect.h"
+#include "jobs/grid.h"
 #include "jobs/job_key.h"
 #include "jobs/stack.h"
 
@@ -105,6 +106,7 @@ int run_conclude(const struct plan *plan, struct run *run, struct error *err) {
     }
   }
   int status = run_expect(plan, run, err);
+  status = status ? status : grid_conclude(plan, run, &run->grid, err);
   return !status && plan->decision ? decide(plan, run, err) : status;
 }
 
@@ -124,6 +126,7 @@ void run_free(const struct plan *plan, struct run *run) {
   }
   free(run->decision.schemes);
   conclusion_free(&run->decision.conclusion);
+  conclusion_free(&run->grid);
   free(run->records);
   free(run->experiments);
   *run = (struct run){0};

@@ -14,6 +14,7 @@ struct run {
   struct record *records;             /* [plan->n_jobs]; RECORD_NOT_RUN where a job was not run */
   struct run_experiment *experiments; /* [plan->n_experiments]; filled by run_conclude */
   struct run_experiment decision;     /* judged from all the others where the plan decides; filled by run_conclude */
+  struct conclusion grid;             /* of experiments on several models; filled by run_conclude */
   size_t n_broken; /* expectations that do not hold, conditions that cannot be judged; set by run_conclude */
 };
 

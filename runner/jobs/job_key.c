@@ -89,12 +89,15 @@ static struct digest *digest_pieces(const struct plan *plan, enum plan_piece pie
   return digests;
 }
 
-static int job_key(const struct plan *plan, const struct job *job, const char *common, const char *other,
-                   const char *experiment, const char *scheme, char key[HASH_TEXT], struct error *err) {
+static int job_key(const struct plan *plan, const struct job *job, const char *common, const char *trained,
+                   const char *other, const char *experiment, const char *scheme, char key[HASH_TEXT],
+                   struct error *err) {
   struct text text = {0};
   const struct scheme_info *info = plan->schemes[job->scheme].info;
-  text_printf(&text, "%sexperiment %s\nscheme %s\nscheme version %" PRIu32 "\nplugin %s\nother %s\nseed %" PRIu64 "\n",
-              common, experiment, scheme, info->version, info->sha256, other, job->seed);
+  text_printf(&text,
+              "%strained with %s\nexperiment %s\nscheme %s\nscheme version %" PRIu32
+              "\nplugin %s\nother %s\nseed %" PRIu64 "\n",
+              common, trained, experiment, scheme, info->version, info->sha256, other, job->seed);
   char *whole = text_take(&text, err);
   int status = whole ? hash_bytes(whole, strlen(whole), key, err) : (int)err->code;
   free(whole);
@@ -104,8 +107,8 @@ static int job_key(const struct plan *plan, const struct job *job, const char *c
 /* What all jobs of a run share. */
 static char *common_text(const struct job_key_setting *setting, const char *model, struct error *err) {
   struct text text = {0};
-  text_printf(&text, "pe-run job\nformat %d\nnumeric version %s\nreference %d\nmodel %s\ntrained with %s\n",
-              RESULTS_FORMAT_VERSION, pe_numeric_version(), setting->reference, model, setting->trained);
+  text_printf(&text, "pe-run job\nformat %d\nnumeric version %s\nreference %d\nmodel %s\n", RESULTS_FORMAT_VERSION,
+              pe_numeric_version(), setting->reference, model);
   return text_take(&text, err);
 }
 
@@ -125,8 +128,9 @@ int job_keys(const struct plan *plan, const struct job_key_setting *setting, cha
   for (size_t i = 0; !status && i < plan->n_jobs; i++) {
     const struct job *job = &plan->jobs[i];
     const char *other = setting->others && setting->others[job->scheme] ? setting->others[job->scheme] : "";
-    status =
-        job_key(plan, job, common, other, experiments[job->experiment].text, schemes[job->scheme].text, keys[i], err);
+    const char *trained = setting->trained ? setting->trained[job->experiment] : "";
+    status = job_key(plan, job, common, trained, other, experiments[job->experiment].text, schemes[job->scheme].text,
+                     keys[i], err);
   }
   for (size_t i = 0; i < files.count; i++) {
     free(files.items[i].path);

@@ -13,8 +13,10 @@
 #include "config/plan.h"
 
 struct job_key_setting {
-  bool reference;            /* float64 attention */
-  const char *trained;       /* SHA-256 of the plugin with the scheme that the weights were trained with; "" : none */
+  bool reference; /* float64 attention */
+  /* [n_experiments] SHA-256 of the plugin with the scheme that the experiment's weights were trained with, "" : none;
+   * NULL: none have any. */
+  const char *const *trained;
   const char *const *others; /* [n_schemes] the same of each entry's `layers: scheme`; NULL: none */
 };
 

@@ -162,6 +162,9 @@ static int run_experiment(const struct job_setting *setting, const struct job *j
       .progress_context = setting->progress_context,
   };
   status = attributes_set_text(&record->attributes, "role", scheme_role_name(instances.role), err);
+  if (!status && model->trained.scheme && model->trained.scheme[0]) {
+    status = attributes_set_text(&record->attributes, "trained_with", model->trained.scheme, err);
+  }
   if (!status) {
     status = warn_of_mask(setting, entry, scheme, model, instances.scheme, record, err);
   }

@@ -91,9 +91,10 @@ static char *show_tables(const struct plan *plan, const struct run *run, const s
   size_t size = 0;
   FILE *stream = open_memstream(&text, &size);
   int status = stream ? 0 : error_set(err, ERROR_MEMORY, "tables: memory is not to be had");
-  for (size_t i = 0; !status && i < plan->n_experiments + (plan->decision ? 1 : 0); i++) {
-    const struct conclusion *conclusion =
-        i < plan->n_experiments ? &run->experiments[i].conclusion : &run->decision.conclusion;
+  for (size_t i = 0; !status && i < plan->n_experiments + 2; i++) {
+    const struct conclusion *conclusion = i < plan->n_experiments    ? &run->experiments[i].conclusion
+                                          : i == plan->n_experiments ? &run->grid
+                                                                     : &run->decision.conclusion;
     for (size_t t = 0; !status && t < conclusion->n_tables; t++) {
       const struct table *table = &conclusion->tables[t];
       status = table_rows(table) ? table_show(table, style, stream, err) : 0;

@@ -50,13 +50,25 @@ static void collect_decision(const struct plan *plan, const struct run *run, str
   }
 }
 
+/* The grids, as one more experiment. `records` has room for them. */
+static void collect_grid(const struct run *run, struct results_experiment *out, const struct record **records) {
+  *out = (struct results_experiment){
+      .label = "grid", .title = "Trained with x applied", .records = records, .shown = run->grid.comparisons[0].label};
+  for (size_t c = 0; c < run->grid.n_comparisons; c++) {
+    records[out->count++] = &run->grid.comparisons[c];
+  }
+}
+
 /* The tables of all experiments as a text for the file. NULL with ERROR_MEMORY. */
 static char *tables_text(const struct plan *plan, const struct run *run, struct error *err) {
   size_t count = plan->n_experiments;
-  struct experiment_tables *list = memory_new(count + 1, sizeof *list, "tables", err);
+  struct experiment_tables *list = memory_new(count + 2, sizeof *list, "tables", err);
   for (size_t i = 0; list && i < plan->n_experiments; i++) {
     const struct conclusion *conclusion = &run->experiments[i].conclusion;
     list[i] = (struct experiment_tables){plan->experiments[i].label, conclusion->tables, conclusion->n_tables};
+  }
+  if (list && run->grid.n_tables) {
+    list[count++] = (struct experiment_tables){"grid", run->grid.tables, run->grid.n_tables};
   }
   if (list && plan->decision) {
     const struct conclusion *conclusion = &run->decision.conclusion;
@@ -100,8 +112,8 @@ static char *jobs_text(const struct plan *plan, const struct run_job *jobs, cons
 }
 
 static int write_file(const struct plan *plan, const struct run_file *file,
-                      const struct results_experiment *experiments, const struct provenance *provenance,
-                      const char *tables, const char *jobs, struct error *err) {
+                      const struct results_experiment *experiments, size_t n_experiments,
+                      const struct provenance *provenance, const char *tables, const char *jobs, struct error *err) {
   struct results_text texts[PROVENANCE_TEXTS + MORE_TEXTS];
   memcpy(texts, provenance->texts, provenance->count * sizeof *texts);
   texts[provenance->count] = (struct results_text){.name = "tables", .text = tables, .json = true};
@@ -109,7 +121,7 @@ static int write_file(const struct plan *plan, const struct run_file *file,
   const struct results_file results = {.title = plan->title,
                                        .status = file->whole ? "complete" : "partial",
                                        .experiments = experiments,
-                                       .n_experiments = plan->n_experiments + (plan->decision ? 1 : 0),
+                                       .n_experiments = n_experiments,
                                        .shown = plan->experiments[0].label,
                                        .texts = texts,
                                        .n_texts = provenance->count + MORE_TEXTS};
@@ -122,20 +134,25 @@ int run_file_write(const struct plan *plan, const struct run *run, const struct 
     most += plan->n_schemes + run->experiments[i].conclusion.n_comparisons;
   }
   struct provenance provenance = {0};
-  struct results_experiment *experiments = memory_new(plan->n_experiments + 1, sizeof *experiments, "results", err);
+  struct results_experiment *experiments = memory_new(plan->n_experiments + 2, sizeof *experiments, "results", err);
   const struct record **records =
       experiments
-          ? memory_new(most + plan->n_schemes + run->decision.conclusion.n_comparisons, sizeof *records, "results", err)
+          ? memory_new(most + run->grid.n_comparisons + plan->n_schemes + run->decision.conclusion.n_comparisons,
+                       sizeof *records, "results", err)
           : NULL;
   char *tables = records ? tables_text(plan, run, err) : NULL;
   char *jobs = tables ? jobs_text(plan, file->jobs, file->environment, err) : NULL;
   int status = jobs ? provenance_collect(plan, file->environment, &provenance, err) : (int)err->code;
   if (!status) {
+    size_t n = plan->n_experiments;
     collect(plan, run, experiments, records);
-    if (plan->decision) {
-      collect_decision(plan, run, &experiments[plan->n_experiments], records + most);
+    if (run->grid.n_comparisons) {
+      collect_grid(run, &experiments[n++], records + most);
     }
-    status = write_file(plan, file, experiments, &provenance, tables, jobs, err);
+    if (plan->decision) {
+      collect_decision(plan, run, &experiments[n++], records + most + run->grid.n_comparisons);
+    }
+    status = write_file(plan, file, experiments, n, &provenance, tables, jobs, err);
   }
   provenance_free(&provenance);
   free(jobs);

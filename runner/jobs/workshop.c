@@ -32,6 +32,8 @@ struct workshop {
   struct pool *pool;
   struct model *model; /* of the last job */
   uint64_t seed;
+  const char *weights;      /* an experiment's own, in the plan; NULL: the model's */
+  struct key_value *values; /* of the section that the model with such weights was made from */
   char *environment;
   struct habitat habitat;
 };
@@ -58,6 +60,7 @@ int workshop_open(const struct workshop_setting *setting, struct workshop **out,
 void workshop_close(struct workshop *workshop) {
   if (workshop) {
     model_close(workshop->model);
+    free(workshop->values);
     pool_free(workshop->pool);
     habitat_free(&workshop->habitat);
     free(workshop->environment);
@@ -72,14 +75,36 @@ const char *workshop_environment(struct workshop *workshop, struct error *err) {
   return workshop->environment;
 }
 
-/* The model of a seed; several jobs after each other have the same one. */
-static int open_model(struct workshop *workshop, uint64_t seed, struct error *err) {
-  if (workshop->model && workshop->seed == seed) {
+/* The values of the section `model` with an experiment's weights in the place of its own. NULL with ERROR_MEMORY. */
+static struct key_value *with_weights(const struct section *model, char *weights, struct error *err) {
+  struct key_value *values = memory_new(model->table->count, sizeof *values, "model", err);
+  for (size_t i = 0; values && i < model->table->count; i++) {
+    values[i] = model->values[i];
+    if (!strcmp(model->table->keys[i].key, "weights")) {
+      values[i].text = weights;
+    }
+  }
+  return values;
+}
+
+/* The model of an experiment and a seed; several jobs after each other have the same one. */
+static int open_model(struct workshop *workshop, size_t experiment, uint64_t seed, struct error *err) {
+  const struct plan *plan = workshop->setting.plan;
+  char *weights = plan->experiments[experiment].weights;
+  if (workshop->model && workshop->seed == seed && workshop->weights == weights) {
     return 0;
   }
   model_close(workshop->model);
-  workshop->model = model_open(workshop->setting.plan->model, seed, err);
+  free(workshop->values);
+  workshop->model = NULL;
+  workshop->values = weights ? with_weights(plan->model, weights, err) : NULL;
+  if (weights && !workshop->values) {
+    return err->code;
+  }
+  struct section section = {.table = weights ? plan->model->table : NULL, .values = workshop->values};
+  workshop->model = model_open(weights ? &section : plan->model, seed, err);
   workshop->seed = seed;
+  workshop->weights = weights;
   return workshop->model ? 0 : (int)err->code;
 }
 
@@ -103,20 +128,27 @@ static int check_evidence(const struct plan *plan, struct error *err) {
   return status;
 }
 
+/* Digest of the plugin that an experiment's weights were trained with; "": none. */
+static int find_trained(struct workshop *workshop, size_t experiment, const char **digest, struct error *err) {
+  const struct plan *plan = workshop->setting.plan;
+  *digest = "";
+  if (plan->experiments[experiment].info->trains) {
+    return 0;
+  }
+  int status = open_model(workshop, experiment, plan->seed, err);
+  const char *scheme = status ? NULL : workshop->model->trained.scheme;
+  return scheme && *scheme ? digest_of(workshop, scheme, digest, err) : status;
+}
+
 int workshop_keys(struct workshop *workshop, char (*keys)[HASH_TEXT], struct error *err) {
   const struct plan *plan = workshop->setting.plan;
-  struct job_key_setting setting = {.reference = workshop->setting.reference, .trained = ""};
-  bool needs_model = false;
-  for (size_t i = 0; i < plan->n_experiments; i++) {
-    needs_model = needs_model || !plan->experiments[i].info->trains;
-  }
+  struct job_key_setting setting = {.reference = workshop->setting.reference};
   int status = check_evidence(plan, err);
-  status = !status && needs_model ? open_model(workshop, plan->seed, err) : status;
-  const char *trained = !status && needs_model ? workshop->model->trained.scheme : NULL;
-  const char **others = memory_new(plan->n_schemes, sizeof *others, "schemes", err);
-  status = status ? status : others ? 0 : (int)err->code;
-  if (!status && trained && *trained) {
-    status = digest_of(workshop, trained, &setting.trained, err);
+  const char **others = status ? NULL : memory_new(plan->n_schemes, sizeof *others, "schemes", err);
+  const char **trained = others ? memory_new(plan->n_experiments, sizeof *trained, "experiments", err) : NULL;
+  status = status ? status : trained ? 0 : (int)err->code;
+  for (size_t e = 0; !status && e < plan->n_experiments; e++) {
+    status = find_trained(workshop, e, &trained[e], err);
   }
   for (size_t i = 0; !status && i < plan->n_schemes; i++) {
     if (plan->schemes[i].other_scheme) {
@@ -124,7 +156,9 @@ int workshop_keys(struct workshop *workshop, char (*keys)[HASH_TEXT], struct err
     }
   }
   setting.others = others;
+  setting.trained = trained;
   status = status ? status : job_keys(plan, &setting, keys, err);
+  free(trained);
   free(others);
   return status;
 }
@@ -134,7 +168,7 @@ int workshop_estimates(struct workshop *workshop, struct estimate *estimates, st
   for (size_t i = 0; i < plan->n_jobs; i++) {
     const struct plan_experiment *experiment = &plan->experiments[plan->jobs[i].experiment];
     bool trains = experiment->info->trains;
-    if (!trains && open_model(workshop, plan->seed, err)) {
+    if (!trains && open_model(workshop, plan->jobs[i].experiment, plan->seed, err)) {
       return err->code;
     }
     estimates[i] = experiment_estimate(experiment, trains ? NULL : workshop->model);
@@ -265,6 +299,6 @@ int workshop_job(struct workshop *workshop, size_t index, const char *key, enum 
   }
   const struct plan *plan = workshop->setting.plan;
   bool trains = plan->experiments[plan->jobs[index].experiment].info->trains;
-  int status = trains ? 0 : open_model(workshop, plan->jobs[index].seed, err);
+  int status = trains ? 0 : open_model(workshop, plan->jobs[index].experiment, plan->jobs[index].seed, err);
   return status ? status : compute(workshop, index, key, report, outcome, err);
 }

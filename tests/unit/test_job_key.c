@@ -52,7 +52,7 @@ static const char config[] = "model: {random: {heads: 2, head_dim: 8, d_model: 1
                              "title: one\nseed: 3\noutput: a.h5\n"
                              "schemes: [none, rope, alibi]\n"
                              "experiments: [equivariance, {relative_position: {length: 6}}]\n";
-static const struct job_key_setting plain = {.reference = false, .trained = ""};
+static const struct job_key_setting plain = {.reference = false};
 
 /* Every job has a key of its own, the same every time. */
 static void keys_are_distinct_and_stable(void **state) {
@@ -106,8 +106,8 @@ static void arithmetic_and_the_trained_scheme_count(void **state) {
   (void)state;
   struct keys before, reference, trained;
   keys_of(&before, config, NULL, plain);
-  keys_of(&reference, config, NULL, (struct job_key_setting){.reference = true, .trained = ""});
-  keys_of(&trained, config, NULL, (struct job_key_setting){.trained = "aa"});
+  keys_of(&reference, config, NULL, (struct job_key_setting){.reference = true});
+  keys_of(&trained, config, NULL, (struct job_key_setting){.trained = (const char *const[]){"aa", "aa"}});
   for (size_t i = 0; i < before.count; i++) {
     assert_string_not_equal(before.key[i], reference.key[i]);
     assert_string_not_equal(before.key[i], trained.key[i]);
