@@ -75,7 +75,8 @@ static void append_value(struct text *label, const struct node *value) {
   }
   struct number number;
   struct text written = {0};
-  bool is_path = strchr(value->text, '/') != NULL;
+  size_t length = strlen(value->text);
+  bool is_path = strchr(value->text, '/') && length > 3 && !strcmp(value->text + length - 3, ".h5");
   bool is_number = !value->quoted && number_parse(value->text, &number) == NUMBER_OK;
   if (is_number) {
     text_append_double(&written, number.real);
