@@ -45,10 +45,17 @@ _pe_run() {
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
     return
   fi
-  if [[ $previous == --plugin-dir ]]; then
-    mapfile -t COMPREPLY < <(compgen -d -- "$current")
-    return
-  fi
+  case $previous in
+    --plugin-dir | --png | --svg)
+      mapfile -t COMPREPLY < <(compgen -d -- "$current")
+      return
+      ;;
+    -o | --output)
+      mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      compopt -o filenames 2>/dev/null || true
+      return
+      ;;
+  esac
   if ((COMP_CWORD == 1)); then
     mapfile -t COMPREPLY < <(compgen -W "$(_pe_run_commands "$program") $(_pe_run_ids "$program" 2)" -- "$current")
     suffix=yaml

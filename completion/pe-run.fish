@@ -75,3 +75,4 @@ complete -c pe-run -n '__pe_run_is check' -l level -x -a 'quick full deep'
 complete -c pe-run -n '__pe_run_is new apply' -l site -x -a 'embed qk bias'
 complete -c pe-run -n '__pe_run_is new' -l lang -x -a 'c c++'
 complete -c pe-run -n '__pe_run_is apply compare' -l role -x -a 'query key'
+complete -c pe-run -n '__pe_run_is run join report apply vectors' -s o -l output -r -F

@@ -49,6 +49,7 @@ int command_join(int argc, char **argv) {
   argp_err_exit_status = 2;
   argp_parse(&argp, argc, argv, 0, NULL, &options_given);
   int code = carry_out(&options_given);
+  free(options_given.output);
   free(options_given.overrides);
   return code;
 }

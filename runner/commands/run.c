@@ -42,6 +42,7 @@ int command_run(int argc, char **argv) {
   argp_err_exit_status = 2;
   argp_parse(&argp, argc, argv, 0, NULL, &options);
   int code = carry_out(&options);
+  free(options.output);
   free(options.overrides);
   return code;
 }

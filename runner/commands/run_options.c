@@ -1,5 +1,6 @@
 #include "commands/run_options.h"
 
+#include "base/text.h"
 #include "commands/commands.h"
 
 #include <ctype.h>
@@ -28,6 +29,7 @@ enum {
 static const double ONE_HOUR = 3600;
 
 static const struct argp_option common_options[] = {
+    {"output", 'o', "FILE", 0, "where the results go, relative to the current folder: the same as output=FILE", 1},
     {"quiet", 'q', NULL, 0, "no progress", 1},
     {"reference", OPTION_REFERENCE, NULL, 0, "attention in plain float64 arithmetic (slow)", 1},
     {"in-process", OPTION_IN_PROCESS, NULL, 0,
@@ -113,11 +115,46 @@ static void whole_number(const struct argp_state *state, const char *option, con
   *out = (unsigned)n;
 }
 
+char *output_override(const char *file) {
+  struct text text = {0};
+  struct error ignored;
+  text_append(&text, "output=\"");
+  for (const char *c = file; *c; c++) {
+    if (*c == '"' || *c == '\\') {
+      text_append(&text, "\\");
+    }
+    if ((unsigned char)*c < 0x20 || *c == 0x7f) {
+      text_printf(&text, "\\x%02x", (unsigned)*c);
+    } else {
+      text_append_bytes(&text, c, 1);
+    }
+  }
+  text_append(&text, "\"");
+  return text_take(&text, &ignored);
+}
+
+static void take_output(struct run_options *o, const char *file, const struct argp_state *state) {
+  if (!*file) {
+    argp_error(state, "--output: no file named");
+  }
+  if (o->output) {
+    argp_error(state, "--output is given twice");
+  }
+  o->output = output_override(file);
+  if (!o->output) {
+    argp_failure(state, 70, 0, "--output: memory is not to be had");
+  }
+  o->overrides[o->n_overrides++] = o->output;
+}
+
 static error_t parse_common(int key, char *argument, struct argp_state *state) {
   struct run_options *o = state->input;
   switch (key) {
   case ARGP_KEY_INIT:
     state->child_inputs[0] = &o->session;
+    return 0;
+  case 'o':
+    take_output(o, argument, state);
     return 0;
   case 'q':
     o->quiet = 1;

@@ -12,6 +12,7 @@ struct run_options {
   const char *config;
   const char **overrides; /* the caller's, with room for every argument */
   size_t n_overrides;
+  char *output; /* the override that --output stands for; to be freed */
   int quiet, dry_run, in_process;
   struct execute_setting execute; /* what is not an option is filled in by the command */
   const char *only[MOST_PATTERNS], *exclude[MOST_PATTERNS];
@@ -20,6 +21,10 @@ struct run_options {
 /* argp children, in this order: options of both commands; those of run alone. Their input is a struct run_options. */
 extern const struct argp run_common_argp;
 extern const struct argp run_argp;
+
+/* FILE of --output as an override: output="FILE", a YAML text that no byte of FILE can end. To be freed; NULL without
+ * memory. */
+char *output_override(const char *file);
 
 /* "90", "90s", "1.5m", "2h" as seconds; "512M", "4G", "4GiB" as bytes. False: something else. */
 bool duration_read(const char *text, double *seconds);

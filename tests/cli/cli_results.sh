@@ -5,8 +5,23 @@ config=$SOURCE/configs/worked_example.yaml
 "$PE_RUN" "$config" -q output=a.h5 >/dev/null
 "$PE_RUN" "$config" -q output=sub/folder/b.h5 >/dev/null
 
-# The same config twice: the same bytes, whatever the path.
+# The same config twice: the same bytes, whatever the path, and whether it is given as a key or as an option.
 cmp a.h5 sub/folder/b.h5
+odd='it'"'"'s "[odd]" \ #1: x.h5'
+expect_code 0 "$PE_RUN" "$config" -q -o "sub/$odd"
+cmp a.h5 "sub/$odd"
+rm "sub/$odd"
+expect_code 0 "$PE_RUN" run --output=option.h5 -q "$config"
+cmp a.h5 option.h5
+expect_code 0 "$PE_RUN" "$config" -q -o shard.h5 --shard 0/1
+test ! -e shard.h5
+expect_code 0 "$PE_RUN" join "$config" -q -o shard.h5
+cmp a.h5 shard.h5
+expect_code 0 "$PE_RUN" relative_position rope -q length=8 shifts=[1] -o without.h5
+test -s without.h5
+expect_code 2 "$PE_RUN" "$config" -o a.h5 -o b.h5
+expect_output "--output is given twice"
+expect_code 2 "$PE_RUN" "$config" -o ''
 
 expect_code 0 "$PE_RUN" diff a.h5 sub/folder/b.h5
 expect_output "equal: "

@@ -64,6 +64,7 @@ for shell in bash zsh fish; do
   has $shell "pe-run check " b.so
   has $shell "pe-run show " c.h5
   has $shell "pe-run plan " a.yaml
+  [ $shell = zsh ] || has $shell "pe-run run -o " c.h5 d.txt
   for pair in "check --level:quick full deep" "new --site:embed qk bias" "new --lang:c c++" "apply --role:query key" \
     "list --format:table json csv md"; do
     read -r -a words <<<"${pair#*:}"
