@@ -106,7 +106,7 @@ static int show_one_record(const struct arguments *a, const struct record *recor
     status = print(&table, show_attributes(record, &table, err), a, err);
     printf("\n");
   }
-  status = status ? status : print(&table, show_record(record, &table, err), a, err);
+  status = status ? status : print(&table, show_record(record, a->format == TABLE_TERMINAL, &table, err), a, err);
   if (!status && a->format == TABLE_TERMINAL && is_curve(record_shown(record))) {
     print_curves(record, record_shown(record));
   }
@@ -187,7 +187,7 @@ static int show_one_experiment(const struct arguments *a, const struct results_f
   int status = print_stored_tables(a, file, experiment->label, err);
   for (size_t i = 0; !status && i < experiment->count; i++) {
     printf("%s", i ? "\n" : "");
-    status = print(&table, show_record(experiment->records[i], &table, err), a, err);
+    status = print(&table, show_record(experiment->records[i], a->format == TABLE_TERMINAL, &table, err), a, err);
   }
   return status;
 }
@@ -229,7 +229,8 @@ static int show_path(const struct arguments *a, const struct results_file *file,
                      struct error *err) {
   struct table table = {0};
   if (!part[0] || (!strcmp(part[0], "run") && !part[1])) {
-    return print(&table, show_file(file, &table, err), a, err);
+    return print(&table, a->format == TABLE_TERMINAL ? show_tree(file, &table, err) : show_file(file, &table, err), a,
+                 err);
   }
   if (!strcmp(part[0], "run")) {
     return show_in_run(a, file, part[1], err);

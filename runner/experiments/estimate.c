@@ -93,6 +93,29 @@ static struct estimate extrapolation(const struct plan_experiment *entry, const 
   return estimate;
 }
 
+/* The length that is looked at: its key, or twice the training length within limits. */
+static double looked_at(const struct plan_experiment *entry, const struct model *model, double usual, double most) {
+  double trained = number(entry, "train_length"), length = number(entry, "length");
+  trained = isnan(trained) && model->trained.max_length > 0 ? model->trained.max_length : trained;
+  return !isnan(length) ? length : isnan(trained) ? usual : fmin(2 * trained, most);
+}
+
+/* Logits of one repeated token at a time, and once more to see where the scheme is defined; their sum in float64. */
+static struct estimate encoding(const struct plan_experiment *entry, const struct model *model) {
+  double n = looked_at(entry, model, 256, 2048), probes = number(entry, "probes");
+  probes = model->endless ? probes : fmin(probes, (double)model->texts[0].count);
+  double logits = (double)model->n_heads * n * n * 2 * (double)model->head_dim;
+  return (struct estimate){(probes + 1) * (projecting(model, n) + logits), rows(model, n) + 3 * matrix(model, n)};
+}
+
+/* All orders of four tokens; what else is looked at is the scheme's own work, on rows of the length. */
+static struct estimate claims(const struct plan_experiment *entry, const struct model *model) {
+  enum { REORDERED = 4 };
+  double n = model->endless ? REORDERED : fmin(REORDERED, (double)model->texts[0].count);
+  return (struct estimate){permutations(n) * (projecting(model, n) + attending(model, n, n)),
+                           rows(model, looked_at(entry, model, 256, 4096))};
+}
+
 /* Forward and backward take three times the forward pass. */
 static struct estimate length_generalization(const struct plan_experiment *entry, const struct model *model) {
   enum { BYTE_VALUES = 256, STATES = 4 }; /* STATES: parameters, gradient, two moments */
@@ -116,6 +139,8 @@ struct estimate experiment_estimate(const struct plan_experiment *entry, const s
                {"relative_position", relative_position},
                {"extrapolation", extrapolation},
                {"attention", attention},
+               {"encoding", encoding},
+               {"claims", claims},
                {"length_generalization", length_generalization}};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
     if (!strcmp(known[i].experiment, entry->info->id) && (model || entry->info->trains)) {

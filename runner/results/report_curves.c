@@ -225,6 +225,23 @@ static double end_of(const struct chart *chart, struct range x, const struct cur
   return fmin(end, 1);
 }
 
+/* Where a curve leaves the plot at the right, or ends within it. */
+static double value_at_end(const struct chart *chart, struct range x, const struct curve *curve) {
+  size_t last = last_point(curve), before = curve->count;
+  for (size_t i = 0; i < curve->count; i++) {
+    before = !isnan(curve->middle[i]) && curve->x[i] <= x.high ? i : before;
+  }
+  if (curve->x[last] <= x.high || before == curve->count) {
+    return curve->middle[last];
+  }
+  size_t after = before + 1;
+  while (after < last && isnan(curve->middle[after])) {
+    after++;
+  }
+  double from = width_of(chart, x, curve->x[before]), to = width_of(chart, x, curve->x[after]);
+  return curve->middle[before] + (1 - from) / (to - from) * (curve->middle[after] - curve->middle[before]);
+}
+
 /* A curve that ends because its scheme is undefined from there on has its name at its end, where there is room. */
 static bool ends_early(const struct canvas *canvas, const struct curve *curve) {
   return !canvas->narrow && curve->word[0] && last_point(curve) + 1 < curve->count;
@@ -237,14 +254,14 @@ static void end_name(const struct canvas *canvas, const struct curve *curve, cha
 }
 
 static void draw_labels(const struct canvas *canvas, const struct results_file *file, const struct chart *chart,
-                        struct range y, double end, const struct curve *curves, size_t count, int plot_height,
-                        struct text *script) {
+                        struct range x, struct range y, double end, const struct curve *curves, size_t count,
+                        int plot_height, struct text *script) {
   struct label labels[MOST_CURVES];
   size_t n = 0;
   for (size_t c = 0; c < count && n < MOST_CURVES; c++) {
     size_t last = last_point(&curves[c]);
     if (last < curves[c].count && !ends_early(canvas, &curves[c])) {
-      labels[n++] = (struct label){&curves[c], height_of(chart, y, curves[c].middle[last]), 0};
+      labels[n++] = (struct label){&curves[c], height_of(chart, y, value_at_end(chart, x, &curves[c])), 0};
     }
   }
   spread_labels(labels, n, (double)LABEL_PIXELS / plot_height);
@@ -480,7 +497,7 @@ void curves_draw(const struct canvas *canvas, const struct results_file *file, c
   text_printf(script, "set xrange [%.17g:%.17g]\nset yrange [%.17g:%.17g]\n", x.low / edge, x.high * edge, y.low,
               y.high);
   draw_marks(canvas, chart, y, canvas->width - left - right, script);
-  draw_labels(canvas, file, chart, y, end, curves, count, plot_height, script);
+  draw_labels(canvas, file, chart, x, y, end, curves, count, plot_height, script);
   mark_ends(canvas, file, chart, x, y, curves, count, plot_height, script);
   for (size_t c = 0; c < count; c++) {
     append_curve_data(script, &curves[c], c);

@@ -65,6 +65,28 @@ static int add_columns(struct table *table, const struct column *columns, size_t
   return 0;
 }
 
+/* "sinusoidal: truncation divergence" beside the name sinusoidal: the name once. */
+static const char *meaning_of(const struct tensor *tensor) {
+  size_t length = strlen(tensor->name);
+  bool repeated = !strncmp(tensor->long_name, tensor->name, length) && !strncmp(tensor->long_name + length, ": ", 2);
+  return tensor->long_name + (repeated ? length + 2 : 0);
+}
+
+/* A brief row: without the type, and where nothing is missing in the whole record, without that. */
+static int add_brief_row(const struct tensor *tensor, bool whole, struct table *table, struct error *err) {
+  struct range range = range_of(tensor);
+  char *axes = axes_in_words(tensor, err);
+  int failed = axes ? 0 : (int)err->code;
+  failed = failed ? failed : table_text(table, err, "%s", tensor->name);
+  failed = failed ? failed : table_text(table, err, "%s", axes);
+  failed = failed ? failed : table_number(table, range.smallest, err);
+  failed = failed ? failed : table_number(table, range.largest, err);
+  failed = failed || whole ? failed : table_number(table, (double)(tensor->count - range.numbers), err);
+  failed = failed ? failed : table_text(table, err, "%s", meaning_of(tensor));
+  free(axes);
+  return failed;
+}
+
 static int add_tensor_row(const struct tensor *tensor, struct table *table, struct error *err) {
   struct range range = range_of(tensor);
   char *axes = axes_in_words(tensor, err);
@@ -95,15 +117,47 @@ static int note_reason(const struct record *record, struct table *table, struct 
                           record_status_name(record->status), record->error.text[0] ? ": " : "", record->error.text);
 }
 
-int show_record(const struct record *record, struct table *table, struct error *err) {
+/* <scheme>_status of a comparison, where all was measured. */
+static bool is_plain_status(const struct record *record, const struct tensor *tensor) {
+  size_t length = strlen(tensor->name), end = strlen("_status");
+  bool comparison = !strncmp(record->label, "comparison", strlen("comparison"));
+  return comparison && length > end && !strcmp(tensor->name + length - end, "_status") &&
+         range_of(tensor).largest == RECORD_MEASURED;
+}
+
+static int add_brief_columns(struct table *table, bool whole, struct error *err) {
+  static const struct column columns[] = {{"tensor", "tensor", LEFT},
+                                          {"axes", "axes", PROSE},
+                                          {"smallest", "smallest", RIGHT},
+                                          {"largest", "largest", RIGHT}};
+  static const struct column last[] = {{"missing", "missing", RIGHT}, {"meaning", "meaning", PROSE}};
+  int failed = add_columns(table, columns, sizeof columns / sizeof *columns, err);
+  return failed ? failed : add_columns(table, last + whole, (size_t)(whole ? 1 : 2), err);
+}
+
+static bool is_whole(const struct record *record) {
+  bool whole = true;
+  for (size_t i = 0; i < record->count && whole; i++) {
+    whole = range_of(&record->tensors[i]).numbers == record->tensors[i].count;
+  }
+  return whole;
+}
+
+int show_record(const struct record *record, bool brief, struct table *table, struct error *err) {
+  bool whole = is_whole(record);
   char named[3 * RECORD_NAME];
   snprintf(named, sizeof named, "%s: %s", record->experiment, record->label);
   bool own_title = record->title[0] && strcmp(record->title, named) != 0;
   int failed = table_title(table, err, "%s/%s%s%s", record->experiment, record->label, own_title ? ": " : "",
                            own_title ? record->title : "");
-  failed = failed ? failed : add_tensor_columns(table, err);
+  failed = failed ? failed : brief ? add_brief_columns(table, whole, err) : add_tensor_columns(table, err);
   for (size_t i = 0; !failed && i < record->count; i++) {
-    failed = add_tensor_row(&record->tensors[i], table, err);
+    const struct tensor *tensor = &record->tensors[i];
+    if (!brief) {
+      failed = add_tensor_row(tensor, table, err);
+    } else if (!is_plain_status(record, tensor)) {
+      failed = add_brief_row(tensor, whole, table, err);
+    }
   }
   return failed ? failed : note_reason(record, table, err);
 }
@@ -160,6 +214,65 @@ int show_file(const struct results_file *file, struct table *table, struct error
     snprintf(path, sizeof path, "run/%s", file->texts[i].name);
     snprintf(holds, sizeof holds, "%s, %zu bytes", file->texts[i].json ? "JSON" : "text", strlen(file->texts[i].text));
     failed = add_file_row(table, path, "", NAN, holds, err);
+  }
+  return failed;
+}
+
+static int add_branch(struct table *table, bool last, const char *name, double tensors, const char *holds,
+                      struct error *err) {
+  char count[32] = "";
+  if (!isnan(tensors)) {
+    snprintf(count, sizeof count, "%.0f", tensors);
+  }
+  int failed = table_text(table, err, "%s %s", last ? "\u2514" : "\u251c", name);
+  failed = failed ? failed : table_number_as(table, tensors, err, "%s", count);
+  return failed ? failed : table_text(table, err, "%s", holds);
+}
+
+/* What a record holds: why it is not measured; its title; of a scheme whose title is only its name, the scheme's. */
+static int add_record_branch(const struct record *record, bool last, struct table *table, struct error *err) {
+  char named[3 * RECORD_NAME];
+  snprintf(named, sizeof named, "%s: %s", record->experiment, record->label);
+  const struct attribute *title = attributes_find(&record->attributes, "scheme_title");
+  bool own = record->title[0] && strcmp(record->title, named) != 0;
+  const char *what = own ? record->title : title && title->kind == ATTRIBUTE_TEXT ? title->text : "";
+  struct text holds = {0};
+  if (record->status != RECORD_MEASURED) {
+    text_printf(&holds, "%s%s%s", record_status_name(record->status), record->error.text[0] ? ": " : "",
+                record->error.text);
+  } else {
+    text_append(&holds, what);
+  }
+  char *words = text_take(&holds, err);
+  int failed = words ? add_branch(table, last, record->label, (double)record->count, words, err) : (int)err->code;
+  free(words);
+  return failed;
+}
+
+static int add_trunk(struct table *table, const char *name, const char *holds, struct error *err) {
+  int failed = table_text(table, err, "%s", name);
+  failed = failed ? failed : table_number_as(table, NAN, err, "%s", "");
+  return failed ? failed : table_text(table, err, "%s", holds);
+}
+
+int show_tree(const struct results_file *file, struct table *table, struct error *err) {
+  static const struct column columns[] = {
+      {"path", "path", LEFT}, {"tensors", "tensors", RIGHT}, {"holds", "holds", PROSE}};
+  int failed =
+      table_title(table, err, "%s (%s)", file->title && file->title[0] ? file->title : "results", file->status);
+  failed = failed ? failed : add_columns(table, columns, sizeof columns / sizeof *columns, err);
+  for (size_t e = 0; !failed && e < file->n_experiments; e++) {
+    const struct results_experiment *experiment = &file->experiments[e];
+    failed = add_trunk(table, experiment->label, experiment->title ? experiment->title : "", err);
+    for (size_t i = 0; !failed && i < experiment->count; i++) {
+      failed = add_record_branch(experiment->records[i], i + 1 == experiment->count, table, err);
+    }
+  }
+  failed = failed ? failed : add_trunk(table, "run", "where it comes from", err);
+  for (size_t i = 0; !failed && i < file->n_texts; i++) {
+    char holds[40];
+    snprintf(holds, sizeof holds, "%s, %zu bytes", file->texts[i].json ? "JSON" : "text", strlen(file->texts[i].text));
+    failed = add_branch(table, i + 1 == file->n_texts, file->texts[i].name, NAN, holds, err);
   }
   return failed;
 }

@@ -11,12 +11,16 @@
 /* The experiments, their records and the texts of a file: path, status, what it holds. */
 int show_file(const struct results_file *file, struct table *table, struct error *err);
 
+/* The same as a tree for people: names under those of their experiments, a status only where it is not `measured`. */
+int show_tree(const struct results_file *file, struct table *table, struct error *err);
+
 /* The tensors of all records of one experiment: record, name, axes, type, smallest and largest value, how many are not
  * numbers. */
 int show_experiment(const struct results_experiment *experiment, struct table *table, struct error *err);
 
-/* The same of one record. */
-int show_record(const struct record *record, struct table *table, struct error *err);
+/* The same of one record; `brief`: without types, without those that only say that all was
+ * measured, or that nothing is missing. */
+int show_record(const struct record *record, bool brief, struct table *table, struct error *err);
 
 /* A record's attributes and, where it failed, the reason. */
 int show_attributes(const struct record *record, struct table *table, struct error *err);

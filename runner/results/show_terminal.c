@@ -12,7 +12,7 @@
 #define BOLD "\x1b[1m"
 #define PLAIN "\x1b[0m"
 
-enum { GAP = 2, NO_BOUND = 1 << 20 };
+enum { GAP = 2, NO_BOUND = 1 << 20, SHORT_NAME = 16 };
 
 /* Widths of one column: as it is, and folded as far as it may be. */
 struct extent {
@@ -86,6 +86,16 @@ static bool fit(struct layout *layout, size_t width) {
     total--;
   }
   return true;
+}
+
+/* Where the table is still too wide: names longer than SHORT_NAME are cut into lines, which leaves a table a table. */
+static bool fit_by_cutting(struct layout *layout, size_t width) {
+  for (size_t i = 0; i < layout->table->n_columns; i++) {
+    if (!layout->table->columns[i].right && layout->extent[i].least > SHORT_NAME) {
+      layout->extent[i].least = SHORT_NAME;
+    }
+  }
+  return fit(layout, width);
 }
 
 static bool add_columns(struct libscols_table *scols, const struct layout *layout) {
@@ -213,7 +223,7 @@ static char *make(const struct table *table, size_t width, bool color, struct er
       text_free(&out);
       return NULL;
     }
-    if (fit(&layout, width)) {
+    if (fit(&layout, width) || fit_by_cutting(&layout, width)) {
       append_grid(&out, &layout, width, color, err);
     } else {
       append_blocks(&out, &layout, width, err);

@@ -53,7 +53,7 @@ static void test_record_and_tensor(void **state) {
   struct table table = {0};
   struct error err;
   sample_results_make(&sample, "Title");
-  assert_int_equal(show_record(&sample.records[0], &table, &err), 0);
+  assert_int_equal(show_record(&sample.records[0], false, &table, &err), 0);
   assert_table(&table, TABLE_CSV,
                "# extrapolation/rope: Title\n"
                "tensor,axes,type,smallest,largest,missing,meaning\n"
