@@ -1,4 +1,5 @@
-"""check_viewers.py FILE...: open results files in h5py, xarray (both engines), ncdump, h5dump, h5ls, silx, Octave and H5Web.
+"""check_viewers.py FILE...: open results files in h5py, xarray (both engines), ncdump, h5dump, h5ls, silx, Octave, R
+(ncdf4, hdf5r) and H5Web.
 
 H5Web needs a folder made by tests/viewers/make_h5web.sh, named in the environment variable H5WEB.
 
@@ -137,6 +138,32 @@ def check_octave(path, layout):
     run("octave-cli", "--norc", "--eval", "\n".join(lines))
 
 
+def check_r(path, layout):
+    """Its packages count dimensions from the other end."""
+    lines = ["library(ncdf4)", "suppressMessages(library(hdf5r))",
+             f"n <- nc_open('{path}')", f"h <- H5File$new('{path}', 'r')",
+             "stopifnot(nchar(ncvar_get(n, 'run/config')) > 0, ncatt_get(n, 0, 'format')$value == 'pe-run')"]
+    with h5py.File(path) as file:
+        for name in layout:
+            signal = file[name].attrs["signal"]
+            place = f"{name}/{signal}"
+            names = ", ".join(f"'{name}/{axis}'" for axis in reversed(layout[name][signal]))
+            lines += [f"x <- as.vector(ncvar_get(n, '{place}'))", f"y <- as.vector(h[['{place}']]$read())",
+                      f"stopifnot(length(x) == {file[place].size}, all.equal(x, y))",
+                      f"stopifnot(h5attr(h[['{name}']], 'status') == '{file[name].attrs['status']}')"]
+            if names:
+                lines.append(f"stopifnot(identical(sapply(n$var[['{place}']]$dim, function(d) d$name), c({names})))")
+    with tempfile.NamedTemporaryFile("w", suffix=".R") as script:
+        script.write("\n".join(lines))
+        script.flush()
+        run("Rscript", "--vanilla", script.name)
+
+
+def r_is_there():
+    probe = "quit(status = !all(sapply(c('ncdf4', 'hdf5r'), requireNamespace, quietly = TRUE)))"
+    return shutil.which("Rscript") and subprocess.run(["Rscript", "--vanilla", "-e", probe]).returncode == 0
+
+
 def label_of(dataset):
     """As H5Web writes it beside an axis."""
     return dataset.attrs["long_name"]
@@ -182,8 +209,9 @@ def main():
         ("octave", shutil.which("octave-cli"), check_octave),
         ("H5Web", h5web_is_there(), check_h5web),
     ]
+    layouts = {}
     for path in sys.argv[1:]:
-        layout = check_h5py(path)
+        layout = layouts[path] = check_h5py(path)
         for engine in ("h5netcdf", "netcdf4"):
             check_xarray(path, layout, engine)
         print(f"{path}: h5py, xarray: {len(layout)} groups")
@@ -195,6 +223,15 @@ def main():
                 print(f"{path}: {name}")
             except ImportError as missing:
                 print(f"{path}: left out: {missing}")
+    # R's packages take seconds to load and to open a file of many variables: of several files one stands for all.
+    smallest = min(layouts, key=os.path.getsize)
+    if len(layouts) == 1:
+        return
+    if r_is_there():
+        check_r(smallest, layouts[smallest])
+        print(f"{smallest}: R")
+    else:
+        print(f"{smallest}: left out: R with ncdf4 and hdf5r is not installed")
 
 
 main()
