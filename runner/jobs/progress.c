@@ -79,12 +79,19 @@ static double computed(const struct progress *progress) {
   return sum;
 }
 
-/* ", 12 s left" of the whole run, or "" where it is too early to say. */
+/* ", 12 s left", ", 7 min left", ", 2.5 h left" of the whole run, or "" where it is too early to say. */
 static void say_time_left(const struct progress *progress, double time, char *out, size_t size) {
   double all = (double)(progress->jobs - progress->kept), done = computed(progress), own = done - progress->earlier;
   out[0] = '\0';
   if (own > 0.02 * (all - progress->earlier) && done < all) {
-    snprintf(out, size, ", %.0f s left", (time - progress->started) * (all - done) / own);
+    double left = (time - progress->started) * (all - done) / own;
+    if (left < 100) {
+      snprintf(out, size, ", %.0f s left", left);
+    } else if (left < 6000) {
+      snprintf(out, size, ", %.0f min left", left / 60);
+    } else {
+      snprintf(out, size, ", %.1f h left", left / 3600);
+    }
   }
 }
 

@@ -26,8 +26,10 @@ void canvas_begin(const struct canvas *canvas, struct text *script) {
   const char *ink = canvas_ink(canvas);
   text_append(script, "set encoding utf8\n");
   if (canvas->kind == CANVAS_PNG) {
-    text_printf(script, "set terminal pngcairo noenhanced size %d,%d fontscale 1.6 background rgb '#ffffff'\n",
-                2 * canvas->width, 2 * canvas->height);
+    text_printf(
+        script,
+        "set terminal pngcairo noenhanced size %d,%d fontscale 1.6 linewidth 2 pointscale 2 background rgb '#ffffff'\n",
+        2 * canvas->width, 2 * canvas->height);
   } else {
     text_printf(script, "set terminal svg noenhanced size %d,%d dynamic font 'sans-serif,%d' name '%s'%s\n",
                 canvas->width, canvas->height, canvas->narrow ? 12 : 13, canvas->name,

@@ -278,8 +278,8 @@ static void mark_tolerance(const struct canvas *canvas, const struct scheme *sch
     return;
   }
   if (longest >= 1 && longest < last) {
-    text_printf(script, "set label '' at %.9g,%.6g point pt 9 ps %g lc rgb '%s' front\n", longest, scheme->tolerance,
-                canvas->kind == CANVAS_PNG ? 2.2 : 1.1, ink);
+    text_printf(script, "set label '' at %.9g,%.6g point pt 9 ps 1.1 lc rgb '%s' front\n", longest, scheme->tolerance,
+                ink);
   }
   /* Where the curves leave room: at the upper left, or in two lines at the right. */
   bool within = longest >= 1;

@@ -159,10 +159,9 @@ static void draw_condition(const struct picture_source *source, const struct can
     struct look look = look_named(source->file, decision->margins[s]->name);
     text_printf(script,
                 "%s$margins%zu every ::%zu::%zu using (0):1:2:(0) with vectors nohead lw 3 lc rgb '%s', '' every "
-                "::%zu::%zu using 2:1 with points pt %d ps %g lc rgb '%s'",
+                "::%zu::%zu using 2:1 with points pt %d ps 0.6 lc rgb '%s'",
                 s ? ", " : "", condition, s, s, look.color, s, s,
-                is_settled(source, decision->margins[s]->name, condition) ? 7 : 6,
-                canvas->kind == CANVAS_PNG ? 1.2 : 0.6, look.color);
+                is_settled(source, decision->margins[s]->name, condition) ? 7 : 6, look.color);
   }
   text_append(script, "\n");
   tell_condition(canvas, &panel, decision, condition);
