@@ -178,7 +178,7 @@ static void tell_cells(const struct canvas *canvas, const struct scheme *scheme,
   size_t every = (frequencies + MOST_FREQUENCIES - 1) / MOST_FREQUENCIES;
   hover_panel(canvas->hover, panel->left, panel->top, panel->width, panel->height, length_axis(scheme),
               (struct hover_axis){low / 1.2, high * 1.2, true});
-  hover_curve(canvas->hover, scheme->record->label, ", length {x} L, wavelength {y}: {v} unseen", HOVER_CELLS);
+  hover_curve(canvas->hover, scheme->record->label, ", length {x} L, wavelength {y}: unseen share {v}", HOVER_CELLS);
   for (size_t l = 0; l < lengths; l++) {
     for (size_t f = 0; f < frequencies; f += every) {
       double wave = wavelength_at(scheme, f, l);
