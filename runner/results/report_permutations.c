@@ -26,7 +26,7 @@ struct row {
 struct matrix {
   struct row rows[MOST_ROWS];
   size_t n_rows, n_all;              /* drawn, and all there are */
-  const struct tensor *permutations; /* [permutation, position], the same for every seed */
+  const struct tensor *permutations; /* [permutation, position], of the first seed */
   size_t n_permutations;
   size_t n_named;   /* columns of one permutation each, all kinds but OTHER, or all kinds where they are few */
   size_t n_columns; /* and further ones for the rest, in the order of each row's deviation */
@@ -90,24 +90,25 @@ static enum kind kind_of(const struct tensor *permutations, size_t p) {
   return swapped == 1 && same == length - 2 ? SWAP : OTHER;
 }
 
-/* The permutations of a record: [permutation, position]; behind an axis of seeds only where they are the same for each,
- * as they are where none is left out. NULL: none that can be drawn. */
+/* The permutations of a record: [permutation, position], behind an axis of seeds at most. NULL: it has none. */
 static const struct tensor *permutations_of(const struct record *record) {
   const struct tensor *tensor = record_find(record, "permutations");
-  bool stacked = tensor && tensor->rank == 3 && !strcmp(tensor->axis[0].name, "seed") && tensor->axis[0].length;
-  if (!tensor || (tensor->rank != 2 && !stacked)) {
-    return NULL;
-  }
-  size_t size = stacked ? tensor->count / tensor->axis[0].length : tensor->count;
-  for (size_t i = size; i < tensor->count; i++) {
-    if (tensor_value(tensor, i) != tensor_value(tensor, i - size)) {
-      return NULL;
-    }
-  }
-  return tensor;
+  bool stacked = tensor && tensor->rank == 3 && !strcmp(tensor->axis[0].name, "seed");
+  return tensor && (tensor->rank == 2 || stacked) && tensor->count ? tensor : NULL;
 }
 
-/* A record's rows: one per mask. */
+/* Every seed has the same permutations, as where none is left out; else each has drawn its own sample. */
+static bool same_for_seeds(const struct tensor *permutations) {
+  size_t size = permutations->rank == 3 ? permutations->count / permutations->axis[0].length : permutations->count;
+  for (size_t i = size; i < permutations->count; i++) {
+    if (tensor_value(permutations, i) != tensor_value(permutations, i - size)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* A record's rows: one per mask, of all seeds where they can be compared, else of the first. */
 static void add_rows(struct matrix *matrix, const struct record *record) {
   const struct tensor *deviation = record_find(record, "deviation"), *permutations = permutations_of(record);
   size_t n_permutations = permutations ? permutations->axis[permutations->rank - 2].length : 0;
@@ -127,7 +128,7 @@ static void add_rows(struct matrix *matrix, const struct record *record) {
         .record = record,
         .deviation = deviation,
         .first = i * matrix->n_permutations,
-        .seeds = seeds,
+        .seeds = same_for_seeds(permutations) ? seeds : 1,
         .stride = deviation->count / seeds,
         .mask = mask ? (int)(mask->values ? mask->values[i] : (double)i) : -1,
     };
@@ -249,6 +250,8 @@ static int describe(const struct picture_source *source, struct text *caption, s
   }
   if (matrix.rows[0].seeds > 1) {
     text_printf(caption, " Deviations are the largest over %zu seeds.", matrix.rows[0].seeds);
+  } else {
+    picture_say_seed(caption, matrix.rows[0].deviation);
   }
   if (matrix.n_rows < matrix.n_all) {
     text_printf(caption, " The first %zu of %zu rows are drawn; the file has them all.", matrix.n_rows, matrix.n_all);

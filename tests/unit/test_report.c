@@ -397,6 +397,39 @@ static void test_hover(void **state) {
   hover_curve(NULL, "", "", HOVER_CELLS);
 }
 
+/* Of several seeds the largest deviation, where their permutations are the same; else one seed, which is said. */
+static void test_permutations_of_seeds(void **state) {
+  static const double seeds[] = {7, 8};
+  struct record record = {.label = "none"};
+  struct error err;
+  (void)state;
+  if (!gnuplot_is_here()) {
+    skip();
+  }
+  struct axis_spec seed = {.name = "seed", .length = 2, .values = seeds};
+  struct axis_spec permutation = {.name = "permutation", .length = 2}, position = {.name = "position", .length = 2};
+  add_tensor(&record, "permutations", (struct tensor_spec){.rank = 3, .axis = {seed, permutation, position}}, 0);
+  add_tensor(&record, "deviation", (struct tensor_spec){.rank = 2, .axis = {seed, permutation}}, 0);
+  double *order = record_find(&record, "permutations")->data;
+  memcpy(order, (double[]){0, 1, 1, 0, 0, 1, 1, 0}, 8 * sizeof *order);
+  memcpy(record_find(&record, "deviation")->data, (double[]){0, 0.25, 0, 0.5}, 4 * sizeof *order);
+  const struct record *records[] = {&record};
+  struct results_experiment experiment = {.label = "e", .title = "t", .records = records, .count = 1};
+  struct results_file file = {.title = "t", .status = "complete", .experiments = &experiment, .n_experiments = 1};
+  char *page = report_page(&file, &err);
+  assert_non_null(page);
+  assert_has(page, "Deviations are the largest over 2 seeds.");
+  assert_has(page, "AAAAPwAA"); /* 0 and 0.5: 00000000 3f000000 */
+  free(page);
+  order[4] = 1;
+  page = report_page(&file, &err);
+  assert_non_null(page);
+  assert_has(page, "Drawn: seed 7, the first of 2;");
+  assert_has(page, "AAAAPoAA"); /* 0 and 0.25: 00000000 3e800000 */
+  free(page);
+  record_free(&record);
+}
+
 static void linear_rgb(const char *color, double out[3]) {
   unsigned value = (unsigned)strtoul(color + 1, NULL, 16);
   for (int i = 0; i < 3; i++) {
@@ -506,6 +539,7 @@ int main(void) {
       cmocka_unit_test(test_page_with_hostile_texts),
       cmocka_unit_test(test_counterexample_beside_the_matrix),
       cmocka_unit_test(test_hover),
+      cmocka_unit_test(test_permutations_of_seeds),
       cmocka_unit_test(test_colours),
       cmocka_unit_test(test_page_without_gnuplot),
       cmocka_unit_test(test_page_of_a_file_without_tables),
