@@ -56,7 +56,9 @@ expect_code 4 "$PE_RUN" diff a.h5 "$config"
 
 # The tree, a record, a tensor, a text.
 expect_code 0 "$PE_RUN" show a.h5
-expect_output "equivariance/none"
+expect_output "├ none"
+expect_code 0 "$PE_RUN" show a.h5 --format csv
+expect_output "equivariance/none,measured,"
 expect_code 0 "$PE_RUN" show a.h5 /equivariance/none/
 expect_output "deviation"
 expect_code 0 "$PE_RUN" show a.h5 equivariance/none/attention_weights --format csv
