@@ -13,6 +13,7 @@ cmp a.h5 "sub/$odd"
 rm "sub/$odd"
 expect_code 0 "$PE_RUN" run --output=option.h5 -q "$config"
 cmp a.h5 option.h5
+rm -rf shard.h5 shard.h5.parts
 expect_code 0 "$PE_RUN" "$config" -q -o shard.h5 --shard 0/1
 test ! -e shard.h5
 expect_code 0 "$PE_RUN" join "$config" -q -o shard.h5
