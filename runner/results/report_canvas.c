@@ -12,7 +12,8 @@ enum { N_COLORS = 8 };
  * eyes and for those without red, green or blue cones; all hold 3:1 against white and near-black. */
 static const char *const colors[N_COLORS] = {"#246d92", "#ff6100", "#9200ff", "#c28661",
                                              "#189edb", "#ce0018", "#ff00c2", "#9e24ce"};
-static const int points[N_COLORS] = {7, 5, 9, 13, 11, 15, 3, 2};
+/* gnuplot's: filled; and for schemes beyond the eighth, whose colours come again, open. */
+static const int points[2][N_COLORS] = {{7, 5, 9, 13, 11, 15, 3, 2}, {6, 4, 8, 12, 10, 14, 2, 3}};
 
 const char *canvas_ink(const struct canvas *canvas) {
   return canvas->kind == CANVAS_PAGE ? SVG_INK : "#000000";
@@ -105,7 +106,7 @@ struct look look_of(const struct results_file *file, const struct record *record
   }
   size_t place = place_of(file, record->label);
   look.color = colors[place % N_COLORS];
-  look.point = points[place % N_COLORS];
+  look.point = points[place / N_COLORS % 2][place % N_COLORS];
   look.dash = look.role == LOOK_SWAPPED_IN ? 2 : 1;
   look.width = look.role == LOOK_MODEL ? 3 : 2;
   return look;
