@@ -4,6 +4,7 @@
 #include "commands/session.h"
 #include "experiments/experiment.h"
 
+#include "base/json_text.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -197,7 +198,7 @@ static int print_schema(struct session *session, struct error *err) {
     return status;
   }
   json_t *schema = whole_schema(schemes, count);
-  char *text = schema ? json_dumps(schema, JSON_INDENT(1) | JSON_REAL_PRECISION(15)) : NULL;
+  char *text = json_to_text(schema, JSON_INDENT(1) | JSON_REAL_PRECISION(15), err);
   json_decref(schema);
   if (!text) {
     return error_set(err, ERROR_MEMORY, "no memory for the schema of %zu schemes", count);

@@ -1,5 +1,6 @@
 #include "config/json_file.h"
 
+#include "base/json_text.h"
 #include "base/text.h"
 #include "config/utf8.h"
 
@@ -164,7 +165,7 @@ const char *json_shown(struct reader *reader, const json_t *value) {
     text_append_double(&written, json_real_value(value));
     text_append(&written, strpbrk(written.data ? written.data : "", ".e") ? "" : ".0");
   } else {
-    char *dumped = json_dumps(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+    char *dumped = json_to_text(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII, &err);
     text_append(&written, dumped ? dumped : "?");
     free(dumped);
   }

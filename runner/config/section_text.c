@@ -1,5 +1,6 @@
 #include "config/section_text.h"
 
+#include "base/json_text.h"
 #include "base/memory.h"
 #include "config/keys_read.h"
 #include "config/yaml_tree.h"
@@ -82,13 +83,8 @@ char *config_section_to_json(const struct section *section, struct error *err) {
       object = NULL;
     }
   }
-  char *dumped = object ? json_dumps(object, JSON_REAL_PRECISION(17)) : NULL;
+  char *text = json_to_text(object, JSON_REAL_PRECISION(17), err);
   json_decref(object);
-  char *text = dumped ? memory_copy_text(dumped, err) : NULL;
-  if (!dumped) {
-    error_set(err, ERROR_MEMORY, "parameters: memory is not to be had");
-  }
-  free(dumped);
   return text;
 }
 

@@ -1,14 +1,11 @@
 #include "jobs/environments.h"
 
+#include "base/json_text.h"
 #include "base/memory.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int no_memory(struct error *err) {
-  return error_set(err, ERROR_MEMORY, "provenance: memory is not to be had");
-}
 
 static int add_one(struct environments *environments, const char *json, struct error *err) {
   for (size_t i = 0; i < environments->count; i++) {
@@ -40,8 +37,8 @@ int environments_add(struct environments *environments, const char *json, struct
   size_t i;
   const json_t *item;
   json_array_foreach(root, i, item) {
-    char *text = json_dumps(item, JSON_INDENT(2));
-    status = status ? status : text ? add_one(environments, text, err) : no_memory(err);
+    char *text = status ? NULL : json_to_text(item, JSON_INDENT(2), err);
+    status = status ? status : text ? add_one(environments, text, err) : (int)err->code;
     free(text);
   }
   json_decref(root);
@@ -61,11 +58,8 @@ char *environments_text(const struct environments *environments, struct error *e
       list = NULL;
     }
   }
-  char *text = list ? json_dumps(list, JSON_INDENT(2)) : NULL;
+  char *text = json_to_text(list, JSON_INDENT(2), err);
   json_decref(list);
-  if (!text) {
-    no_memory(err);
-  }
   return text;
 }
 

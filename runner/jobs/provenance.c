@@ -3,6 +3,7 @@
 #include "attention/attention.h"
 #include "attention/product.h"
 #include "base/blas.h"
+#include "base/json_text.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/version.h"
@@ -53,7 +54,7 @@ static void cpu_name(char *out, size_t size) {
 
 /* A JSON value as text, consumed; NULL with ERROR_MEMORY. */
 static char *dump(json_t *json, struct error *err) {
-  char *text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
+  char *text = json_to_text(json, JSON_INDENT(2), err);
   json_decref(json);
   if (!text) {
     error_set(err, ERROR_MEMORY, "provenance: memory is not to be had");

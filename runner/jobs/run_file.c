@@ -1,6 +1,7 @@
 #include "jobs/run_file.h"
 
 #include "base/hash.h"
+#include "base/json_text.h"
 #include "base/memory.h"
 #include "jobs/provenance.h"
 #include "results/results.h"
@@ -103,7 +104,7 @@ static char *jobs_text(const struct plan *plan, const struct run_job *jobs, cons
       list = NULL;
     }
   }
-  char *text = list ? json_dumps(list, JSON_INDENT(1)) : NULL;
+  char *text = json_to_text(list, JSON_INDENT(1), err);
   json_decref(list);
   if (!text) {
     error_set(err, ERROR_MEMORY, "the list of jobs: memory is not to be had");

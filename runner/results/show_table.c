@@ -1,5 +1,6 @@
 #include "results/show_table.h"
 
+#include "base/json_text.h"
 #include "base/text.h"
 #include "results/printable.h"
 #include "results/show_terminal.h"
@@ -70,7 +71,7 @@ static char *json_of_table(const struct table *table, struct error *err) {
   json_t *root = json_object();
   char *json = NULL;
   if (root && fill_json(root, table, err)) {
-    json = json_dumps(root, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(17));
+    json = json_to_text(root, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(17), err);
   }
   json_decref(root);
   struct text out = {0};

@@ -1,5 +1,6 @@
 #include "results/stored_tables.h"
 
+#include "base/json_text.h"
 #include "base/memory.h"
 #include "results/printable.h"
 
@@ -85,7 +86,7 @@ static bool fill(json_t *root, const struct experiment_tables *list, size_t coun
 
 char *stored_tables_write(const struct experiment_tables *list, size_t count, struct error *err) {
   json_t *root = json_object();
-  char *text = fill(root, list, count) ? json_dumps(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
+  char *text = fill(root, list, count) ? json_to_text(root, JSON_INDENT(1) | JSON_REAL_PRECISION(17), err) : NULL;
   json_decref(root);
   if (!text) {
     error_set(err, ERROR_MEMORY, "tables: memory is not to be had");
