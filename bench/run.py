@@ -260,6 +260,11 @@ def page(facts, command):
         f"{ceilings['copy_gb_per_s']:.1f} GB/s. Products and exponentials at and below the diagonal at these rates, on two "
         f"cores: {seconds_text(bound)}. The scan reaches {100 * bound / own_median:.0f} % of that bound with two threads, "
         f"{100 * bound_of(ceilings, length, 1) / one_median:.0f} % with one.\n")
+    add("What the bound leaves out, in shares of the time of one thread at T = 8192, from time stamps around the parts: sums "
+        "along diagonals for the mass by distance 6 %; largest logits, sums, entropies and the scores' way through the "
+        "first cache 5 %; packed keys of the longer rows, which with the weights of a row block do not fit into a "
+        "second-level cache of 2 MiB and come again from the third 5 %; products in place of one cached tile again and "
+        "again 4 %; positions, packing, the ends of rows and the steps from tile to tile 7 %.\n")
     add("## What positions cost\n")
     add("| scheme | seconds | against none |\n| --- | --- | --- |")
     for scheme, seconds, (middle, low, high) in facts["schemes"]:
