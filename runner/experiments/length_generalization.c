@@ -122,6 +122,7 @@ static double *add(struct record *record, const char *name, const char *long_nam
 struct outputs {
   struct measures all; /* [seeds] of each */
   double *training;    /* [seeds][steps] */
+  double *mean;        /* [n_lengths] */
   uint8_t *defined, *trained;
 };
 
@@ -164,8 +165,11 @@ static int add_outputs(const struct generalization *g, struct record *record, st
   m->attention[2] =
       m->attention[1] ? add(record, "first_token_share", "attention on the first token", "1", 4, by_head, err) : NULL;
   out->training = m->attention[2] ? add(record, "training_loss", "loss of each batch", "nat", 2, by_step, err) : NULL;
+  /* What viewers show first: a curve, also of a single seed. */
+  out->mean = out->training ? add(record, "mean_loss", "loss, mean over the seeds", "nat", 1, &length, err) : NULL;
+  snprintf(record->signal, sizeof record->signal, "mean_loss");
   struct tensor *defined = NULL, *trained = NULL;
-  if (out->training) {
+  if (out->mean) {
     struct tensor_spec flag = {
         .name = "defined", .element = ELEMENT_U8, .rank = 1, .axis = {length}, .long_name = "the scheme gives values"};
     defined = record_add(record, &flag, err);
@@ -220,6 +224,16 @@ static int take_up(const struct generalization *g, const struct trained *trained
   memcpy(out->training + seed * g->steps, trained->losses, g->steps * sizeof *trained->losses);
   int status = generalization_measure(g, trained, &m, out->defined, err);
   return status ? status : keep_checkpoint(g, trained, seed, err);
+}
+
+static void fill_mean(const struct generalization *g, const struct outputs *out) {
+  for (size_t length = 0; length < g->n_lengths; length++) {
+    double sum = 0;
+    for (size_t seed = 0; seed < g->seeds; seed++) {
+      sum += out->all.fixed[seed * g->n_lengths + length];
+    }
+    out->mean[length] = sum / (double)g->seeds;
+  }
 }
 
 /* All learning rates with the first seed; the best model is kept as that seed's. */
@@ -326,6 +340,9 @@ static int run_all(const struct generalization *g, struct record *record, struct
     status = status ? status : take_up(g, &trained, seed, &out, err);
   }
   trained_free(&trained);
+  if (!status) {
+    fill_mean(g, &out);
+  }
   return status;
 }
 
