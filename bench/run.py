@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Measure pe-run and what people would write instead, in turn, and write docs/performance.md with its plots.
 
-    bench/run.py BUILD            the whole (about 15 minutes on two idle cores)
+    bench/run.py BUILD            the whole (about 15 minutes on two idle cores; --rounds 3: 10)
     bench/run.py BUILD --quick    every part once, small, written to a temporary folder: does it run?
 
 BUILD is the build folder with pe-bench and pe-run. Wants python3-torch, python3-numpy and gnuplot; a peer that is not
@@ -22,7 +22,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 HEADS, HEAD_DIM = 8, 64
 # They train for minutes.
-LONG_CONFIGS = ("length_generalization.yaml", "trained_checkpoints.yaml")
+LONG_CONFIGS = ("length_generalization.yaml", "tasks.yaml", "trained_checkpoints.yaml", "trained_for_decide.yaml")
 
 # What the libraries choose by themselves on this machine is what is measured.
 ENVIRONMENT = {key: value for key, value in os.environ.items()
@@ -39,8 +39,8 @@ def output_of(command):
 class Bench:
     """Runs pe-bench and the peers; each measurement is a fresh process."""
 
-    def __init__(self, build, quick):
-        self.build, self.quick = build, quick
+    def __init__(self, build, quick, rounds):
+        self.build, self.quick, self.rounds = build, quick, rounds
         self.repeats = 1 if quick else 5
 
     def own(self, name, *settings):
@@ -106,7 +106,7 @@ def ratio(times, base):
 
 def measure(bench):
     quick = bench.quick
-    rounds = 1 if quick else 5
+    rounds = 1 if quick else bench.rounds
     facts = {"ceilings": bench.own("ceilings", "repeats=3" if quick else "repeats=40")}
     main_length = 512 if quick else 8192
     peers = []
@@ -170,7 +170,7 @@ def measure(bench):
     facts["list"] = bench.process(bench.build / "pe-run", "list")
     configs = [ROOT / "configs" / "worked_example.yaml"] if quick else sorted((ROOT / "configs").glob("*.yaml"))
     facts["configs"] = [(config.name, bench.own("config", f"path={config}", "threads=2",
-                                                "repeats=1" if quick else "repeats=3"))
+                                                "repeats=1" if quick else f"repeats={min(3, rounds)}"))
                         for config in configs if config.name not in LONG_CONFIGS]
     facts["ceilings"] = better(facts["ceilings"], bench.own("ceilings", "repeats=3" if quick else "repeats=40"))
     return facts
@@ -338,12 +338,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--rounds", type=int, default=5, help="processes of each program, in turn (default: 5)")
     arguments = parser.parse_args()
-    facts = measure(Bench(arguments.build.resolve(), arguments.quick))
+    facts = measure(Bench(arguments.build.resolve(), arguments.quick, arguments.rounds))
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary) if arguments.quick else ROOT / "docs"
         plot(facts, folder / "performance.svg")
-        (folder / "performance.md").write_text(page(facts, "bench/run.py build"), encoding="utf-8")
+        (folder / "performance.md").write_text(page(facts, "bench/run.py build" + (f" --rounds {arguments.rounds}" if arguments.rounds != 5 else "")), encoding="utf-8")
         if arguments.quick:
             print((folder / "performance.md").read_text(encoding="utf-8"))
         else:
