@@ -86,6 +86,8 @@ set(CPACK_DEBIAN_DEV_PACKAGE_ARCHITECTURE all)
 set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS cmake)
 set(CPACK_DEBIAN_RUN_PACKAGE_SECTION science)
+# Loaded at run time, where no tool that looks at the program finds it.
+set(CPACK_DEBIAN_RUN_PACKAGE_DEPENDS libopenblas0)
 # Curves in the terminal and the pictures of a report.
 set(CPACK_DEBIAN_RUN_PACKAGE_RECOMMENDS gnuplot-nox)
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
