@@ -192,7 +192,7 @@ def slope(rows, key):
 def machine():
     model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
     compiler = output_of(["gcc", "--version"]).splitlines()[0]
-    return f"{model}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, {compiler}, glibc {platform.libc_ver()[1]}"
+    return f"{model}, {os.cpu_count()} cores, {platform.system()}, {compiler}, glibc {platform.libc_ver()[1]}"
 
 
 def plot(facts, path):
