@@ -199,10 +199,10 @@ struct pool *pool_new_for(unsigned threads, unsigned used, struct error *err) {
   return pool;
 }
 
-int pool_use(struct pool *pool, unsigned threads, struct error *err) {
-  assert(threads >= 1 && threads <= pool->threads);
-  int status = start_threads(pool, threads, err);
-  pool->used = status ? pool->used : threads;
+int pool_use(struct pool *pool, unsigned used, struct error *err) {
+  assert(used >= 1 && used <= pool->threads);
+  int status = start_threads(pool, used, err);
+  pool->used = status ? pool->used : used;
   return status;
 }
 
