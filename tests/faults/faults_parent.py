@@ -24,9 +24,7 @@ def watch(process):
                 peak = max([peak] + [int(line.split()[1]) for line in file if line.startswith("VmHWM")])
             with open(f"/proc/{process.pid}/maps", encoding="utf-8") as file:
                 plugins |= {line.split()[-1] for line in file if "/plugins/" in line}
-            with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="utf-8") as file:
-                children = file.read().split()
-            for child in children:
+            for child in children_of(process.pid):
                 with open(f"/proc/{child}/status", encoding="utf-8") as file:
                     worker_peak = max([worker_peak] + [int(line.split()[1]) for line in file if line.startswith("VmHWM")])
         except (FileNotFoundError, ProcessLookupError):

@@ -101,11 +101,6 @@ def check_retries(place):
         expect(code or digest(output) == whole, f"--retries {retries}: other bytes", outcome)
 
 
-def children_of(process):
-    with open(f"/proc/{process}/task/{process}/children", encoding="utf-8") as file:
-        return [int(child) for child in file.read().split()]
-
-
 def is_there(process):
     try:
         with open(f"/proc/{process}/stat", encoding="utf-8") as file:

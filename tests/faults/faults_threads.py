@@ -15,13 +15,10 @@ experiments:
 
 def threads_of_children(process):
     """Numbers of threads of the workers."""
-    counts = []
     try:
-        with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="utf-8") as file:
-            counts = [len(os.listdir(f"/proc/{child}/task")) for child in file.read().split()]
+        return [len(os.listdir(f"/proc/{child}/task")) for child in children_of(process.pid)]
     except (FileNotFoundError, ProcessLookupError):
-        pass  # it has just ended
-    return counts
+        return []  # one has just ended
 
 
 def main():

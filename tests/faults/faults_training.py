@@ -120,9 +120,8 @@ def check_worker_killed(place, whole, path):
     output = os.path.join(place, "worker.h5")
     process = start(path, "output=" + output, "--retries", "1", *ONE)
     wait_for_half(process, output)
-    with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
-        for child in file.read().split():
-            os.kill(int(child), signal.SIGKILL)
+    for child in children_of(process.pid):
+        os.kill(child, signal.SIGKILL)
     outcome = finish(process)
     expect_code(outcome, 0, "a worker was killed")
     expect(digest(output) == whole, "other bytes than with the first worker", outcome)

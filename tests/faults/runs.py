@@ -3,6 +3,7 @@
 The environment says where things are: PE_RUN (the program), SOURCE (the tree), SHIM (failing_calls.so), BAD_PLUGINS
 (their folder), SLOW (1: every point), SANITIZER (what the program was built with).
 """
+import atexit
 import hashlib
 import os
 import re
@@ -52,8 +53,20 @@ def run(*arguments, env=None, timeout=300, cwd=None, **more):
 
 def start(*arguments, env=None, cwd=None, stdout=subprocess.PIPE):
     """pe-run with these arguments, running."""
-    return subprocess.Popen([PE_RUN, *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True, errors="replace",
-                            env={**os.environ, **(env or {})}, cwd=cwd)
+    process = subprocess.Popen([PE_RUN, *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True, errors="replace",
+                               env={**os.environ, **(env or {})}, cwd=cwd)
+    # A test that fails leaves nobody behind; workers go with their parent.
+    atexit.register(process.kill)
+    return process
+
+
+def children_of(process):
+    """Process ids of its workers; none where it has ended."""
+    try:
+        with open(f"/proc/{process}/task/{process}/children", encoding="utf-8") as file:
+            return [int(child) for child in file.read().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
 
 
 def finish(process, timeout=120):
