@@ -23,7 +23,7 @@ void memory_give_back(void) {
   (void)malloc_trim(0);
 }
 
-void *memory_new(size_t count, size_t size, const char *what, struct error *err) {
+static void *new_block(size_t count, size_t size, bool zeroed, const char *what, struct error *err) {
   size_t bytes;
   if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - HUGE_PAGE) {
     error_set(err, ERROR_MEMORY, "%s: %zu elements of %zu bytes do not fit into memory", what, count, size);
@@ -39,30 +39,52 @@ void *memory_new(size_t count, size_t size, const char *what, struct error *err)
   if (unit == HUGE_PAGE) {
     (void)madvise(memory, rounded, MADV_HUGEPAGE); /* a wish: without it the pages are small */
   }
-  memset(memory, 0, rounded);
+  if (zeroed) {
+    memset(memory, 0, rounded);
+  }
   return memory;
 }
 
-void *memory_new_3d(size_t a, size_t b, size_t c, size_t size, const char *what, struct error *err) {
+void *memory_new(size_t count, size_t size, const char *what, struct error *err) {
+  return new_block(count, size, true, what, err);
+}
+
+static void *new_3d(size_t a, size_t b, size_t c, size_t size, bool zeroed, const char *what, struct error *err) {
   size_t count;
   if (__builtin_mul_overflow(a, b, &count) || __builtin_mul_overflow(count, c, &count)) {
     error_set(err, ERROR_MEMORY, "%s: %zu x %zu x %zu elements do not fit into memory", what, a, b, c);
     return NULL;
   }
-  return memory_new(count, size, what, err);
+  return new_block(count, size, zeroed, what, err);
 }
 
-void *memory_new_fenced(size_t count, size_t size, const char *what, struct error *err) {
+void *memory_new_3d(size_t a, size_t b, size_t c, size_t size, const char *what, struct error *err) {
+  return new_3d(a, b, c, size, true, what, err);
+}
+
+void *memory_new_unset(size_t a, size_t b, size_t c, size_t size, const char *what, struct error *err) {
+  return new_3d(a, b, c, size, false, what, err);
+}
+
+static void *new_fenced(size_t count, size_t size, bool zeroed, const char *what, struct error *err) {
   size_t bytes;
   if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - FENCE) {
     error_set(err, ERROR_MEMORY, "%s: %zu elements of %zu bytes do not fit into memory", what, count, size);
     return NULL;
   }
-  char *memory = memory_new(bytes + FENCE, 1, what, err);
+  char *memory = new_block(bytes + FENCE, 1, zeroed, what, err);
   if (memory) {
     memset(memory + bytes, FENCE_BYTE, FENCE);
   }
   return memory;
+}
+
+void *memory_new_fenced(size_t count, size_t size, const char *what, struct error *err) {
+  return new_fenced(count, size, true, what, err);
+}
+
+void *memory_new_fenced_unset(size_t count, size_t size, const char *what, struct error *err) {
+  return new_fenced(count, size, false, what, err);
 }
 
 bool memory_fence_holds(const void *memory, size_t count, size_t size) {

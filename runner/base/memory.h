@@ -14,8 +14,13 @@ void *memory_new(size_t count, size_t size, const char *what, struct error *err)
 /* The same for three factors, such as heads * rows * width. */
 void *memory_new_3d(size_t a, size_t b, size_t c, size_t size, const char *what, struct error *err);
 
-/* memory_new with a fence behind its last byte, for memory that code we do not trust writes into. */
+/* The same with whatever bytes were there, for what is written in full before it is read. */
+void *memory_new_unset(size_t a, size_t b, size_t c, size_t size, const char *what, struct error *err);
+
+/* memory_new with a fence behind its last byte, for memory that code we do not trust writes into; and the same with
+ * whatever bytes were there before the fence. */
 void *memory_new_fenced(size_t count, size_t size, const char *what, struct error *err);
+void *memory_new_fenced_unset(size_t count, size_t size, const char *what, struct error *err);
 /* Whether nobody wrote over the fence of memory that was made for count * size bytes. */
 bool memory_fence_holds(const void *memory, size_t count, size_t size);
 

@@ -119,9 +119,10 @@ static bool watch(struct guard *guard, struct process_end *end) {
       process_kill(&guard->process, end);
       return true;
     }
-    /* A socket that was closed would end every sleep at once. */
+    /* A socket that was closed would end every sleep at once; its process ends in a moment. */
     struct pollfd file = {.fd = guard->process.channel.socket, .events = POLLIN};
-    poll(&file, news == CHANNEL_NOTHING ? 1 : 0, TICK_MS);
+    bool open = news == CHANNEL_NOTHING;
+    poll(&file, open, open ? TICK_MS : 1);
   }
 }
 

@@ -31,7 +31,7 @@ static int add_bias(void *opaque, size_t head, size_t row, size_t nq, size_t col
       .mapped_k = e->mapped + column * e->axes,
       .padding_q = e->padding ? e->padding + query : NULL,
       .padding_k = e->padding ? e->padding + column : NULL,
-      .q = e->q + (head * e->n + query) * e->width,
+      .q = e->q + (head * (e->n - e->queries_from) + query - e->queries_from) * e->width,
       .k = e->k + (head / context->heads_per_key_head * e->n + column) * e->width,
       .q_stride = e->width,
       .k_stride = e->width,
@@ -98,10 +98,10 @@ static float *bias_by_distance(const struct bias_context *context, size_t nq, si
 
 /* Query rows [first_query, n) of every head, contiguous. */
 static float *query_rows(const struct encoded *e, size_t first_query, struct error *err) {
-  size_t nq = e->n - first_query;
-  float *q = memory_new_3d(e->n_heads, nq, e->width, sizeof *q, "queries", err);
+  size_t nq = e->n - first_query, there = e->n - e->queries_from;
+  float *q = memory_new_unset(e->n_heads, nq, e->width, sizeof *q, "queries", err);
   for (size_t head = 0; q && head < e->n_heads; head++) {
-    memcpy(q + head * nq * e->width, e->q + (head * e->n + first_query) * e->width, nq * e->width * sizeof *q);
+    memcpy(q + head * nq * e->width, e->q + ((head + 1) * there - nq) * e->width, nq * e->width * sizeof *q);
   }
   return q;
 }
@@ -134,7 +134,7 @@ int attend_layer(const struct experiment_context *context, const struct instance
   };
   float *rows = NULL;
   float *distances = NULL;
-  if (first_query) {
+  if (first_query != encoded->queries_from) {
     input.q = rows = query_rows(encoded, first_query, err);
     if (!rows) {
       return err->code;
@@ -168,8 +168,8 @@ float *attention_weights(const struct experiment_context *context, const struct 
   if (encode_sequence(context, scheme, &keys_alone, &encoded, err)) {
     return NULL;
   }
-  float *weights =
-      memory_new_3d(encoded.n_heads, sequence->n - first_query, sequence->n, sizeof *weights, "attention weights", err);
+  float *weights = memory_new_unset(encoded.n_heads, sequence->n - first_query, sequence->n, sizeof *weights,
+                                    "attention weights", err);
   struct attention_output output = {.weights = weights};
   if (weights && attend(context, scheme, &encoded, first_query, causal, &output, err)) {
     free(weights);

@@ -8,12 +8,15 @@ static double term(double p, double m) {
   return p > 0 ? p * log(p / m) : 0;
 }
 
-/* Half the sum over n columns; rounding can leave it a hair below 0. */
+/* Half the sum over n columns, of which equal ones add exactly 0; rounding can leave it a hair below 0. */
 static double half_sum(const float *p, const float *q, size_t n) {
   double sum = 0;
   for (size_t i = 0; i < n; i++) {
     double a = (double)p[i];
     double b = (double)q[i];
+    if (a == b) {
+      continue;
+    }
     sum += term(a, (a + b) / 2) + term(b, (a + b) / 2);
   }
   return sum / 2;

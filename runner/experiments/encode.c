@@ -112,29 +112,37 @@ static void weaken_rows(const float *plain, float *turned, size_t count) {
   }
 }
 
-/* q (rows from `queries_from` on) and k at their positions; e->q and e->k are made here, of the scheme's width. */
+/* q [n_heads][n - queries_from][head_dim] and k [n_kv_heads][n][head_dim] at their positions become e->q and e->k, of
+ * the scheme's width; what it does not move is handed on. */
 static int rotate(const struct experiment_context *context, const struct instance *scheme, size_t of_layer,
-                  size_t queries_from, struct encoded *e, const float *q, const float *k, struct error *err) {
+                  struct encoded *e, float **q, float **k, struct error *err) {
   unsigned layer = (unsigned)of_layer;
-  size_t q_rows = e->n_heads * e->n, k_rows = e->n_kv_heads * e->n;
+  size_t from = e->queries_from, q_rows = e->n_heads * (e->n - from), k_rows = e->n_kv_heads * e->n;
   if (context->weakened && e->width != context->model->head_dim) {
     return error_set(err, ERROR_UNDEFINED, "a scheme that widens rows cannot be weakened");
+  }
+  if (!(instance_sites(scheme) & PE_SITE_QK) && e->width == context->model->head_dim) {
+    e->q = *q;
+    e->k = *k;
+    *q = *k = NULL;
+    return 0;
   }
   e->q = memory_new_fenced(q_rows, e->width * sizeof *e->q, "queries", err);
   e->k = e->q ? memory_new_fenced(k_rows, e->width * sizeof *e->k, "keys", err) : NULL;
   if (!e->k) {
     return err->code;
   }
-  int status = instance_rotate_rows(scheme, PE_ROLE_QUERY, layer, 0, (unsigned)e->n_heads, e->n, queries_from,
-                                    e->n - queries_from, e->mapped, e->padding, e->seq_len, q, e->q, err);
+  int status =
+      instance_rotate(scheme, PE_ROLE_QUERY, layer, 0, (unsigned)e->n_heads, e->n - from, e->mapped + from * e->axes,
+                      e->padding ? e->padding + from : NULL, e->seq_len, *q, e->q, err);
   status = status ? status : check_fence(scheme, "qk_apply", e->q, q_rows, e->width, err);
   status = status ? status
                   : instance_rotate(scheme, PE_ROLE_KEY, layer, 0, (unsigned)e->n_kv_heads, e->n, e->mapped, e->padding,
-                                    e->seq_len, k, e->k, err);
+                                    e->seq_len, *k, e->k, err);
   status = status ? status : check_fence(scheme, "qk_apply", e->k, k_rows, e->width, err);
   if (!status && context->weakened) {
-    weaken_rows(q, e->q, q_rows * e->width);
-    weaken_rows(k, e->k, k_rows * e->width);
+    weaken_rows(*q, e->q, q_rows * e->width);
+    weaken_rows(*k, e->k, k_rows * e->width);
   }
   return status;
 }
@@ -167,13 +175,14 @@ static int go_through(const struct experiment_context *context, const struct ins
   struct encoded below = *e;
   below.value_width = model->value_dim;
   below.q = below.k = NULL;
-  below.v = memory_new_3d(e->n_kv_heads, e->n, model->value_dim, sizeof *below.v, "values", err);
-  float *q = below.v ? memory_new_3d(e->n_heads, e->n, model->head_dim, sizeof *q, "queries", err) : NULL;
-  float *k = q ? memory_new_3d(e->n_kv_heads, e->n, model->head_dim, sizeof *k, "keys", err) : NULL;
+  below.queries_from = 0;
+  below.v = memory_new_unset(e->n_kv_heads, e->n, model->value_dim, sizeof *below.v, "values", err);
+  float *q = below.v ? memory_new_unset(e->n_heads, e->n, model->head_dim, sizeof *q, "queries", err) : NULL;
+  float *k = q ? memory_new_unset(e->n_kv_heads, e->n, model->head_dim, sizeof *k, "keys", err) : NULL;
   float *rows = k ? memory_new_3d(e->n_heads, e->n, model->value_dim, sizeof *rows, "context", err) : NULL;
   struct attention_output output = {.context = rows};
   int status = rows ? model_project_layer(model, layer, e->x, e->n, q, k, below.v, context->pool, err) : ERROR_MEMORY;
-  status = status ? status : rotate(context, scheme, layer, 0, &below, q, k, err);
+  status = status ? status : rotate(context, scheme, layer, &below, &q, &k, err);
   status = status
                ? status
                : attend_layer(context, scheme, layer, &below, 0, !strcmp(model->trained.mask, "causal"), &output, err);
@@ -187,52 +196,61 @@ static int go_through(const struct experiment_context *context, const struct ins
   return status;
 }
 
-/* Rows first .. n - 1 of q [heads][n][head_dim]; the others are left alone. A row depends on its own input alone. */
-static int project_last_queries(const struct experiment_context *context, size_t first, const struct encoded *e,
-                                float *q, struct error *err) {
-  const struct model *model = context->model;
-  size_t rows = e->n - first, width = model->head_dim;
-  float *last = memory_new_3d(e->n_heads, rows, width, sizeof *last, "queries", err);
-  int status = last ? model_project(model, e->x + first * model->d_model, rows, last, NULL, NULL, context->pool, err)
-                    : (int)err->code;
-  for (size_t head = 0; !status && head < e->n_heads; head++) {
-    memcpy(q + (head * e->n + first) * width, last + head * rows * width, rows * width * sizeof *q);
+/* What the model is given as q and k, and v where it is wanted. */
+static int take_given(const struct model *model, size_t text, const size_t *index, const struct encoded *e, float *q,
+                      float *k, struct error *err) {
+  size_t from = e->queries_from;
+  if (from == 0) {
+    return model_given_qk(model, text, index, e->n, q, k, e->v, err);
   }
-  free(last);
-  return status;
+  int status = model_given_qk(model, text, index + from, e->n - from, q, NULL, NULL, err);
+  return status ? status : model_given_qk(model, text, index, e->n, NULL, k, e->v, err);
 }
 
-static int project(const struct experiment_context *context, const struct instance *scheme,
-                   const struct sequence *sequence, const size_t *index, struct encoded *e, float *q, float *k,
-                   struct error *err) {
+/* The same from e->x, a row of which depends on its own input alone. */
+static int project_input(const struct experiment_context *context, const struct encoded *e, float *q, float *k,
+                         struct error *err) {
+  const struct model *model = context->model;
+  size_t from = e->queries_from;
+  if (from == 0) {
+    return model_project(model, e->x, e->n, q, k, e->v, context->pool, err);
+  }
+  int status = model_project(model, e->x + from * model->d_model, e->n - from, q, NULL, NULL, context->pool, err);
+  return status ? status : model_project(model, e->x, e->n, NULL, k, e->v, context->pool, err);
+}
+
+static void take_kept(const struct model *model, size_t text, const struct projected_text *kept, const size_t *index,
+                      const struct encoded *e, float *q, float *k) {
+  size_t count = model->texts[text].count, from = e->queries_from;
+  gather_rows(kept->q, e->n_heads, count, model->head_dim, index + from, e->n - from, q);
+  gather_rows(kept->k, e->n_kv_heads, count, model->head_dim, index, e->n, k);
+  if (e->v) {
+    gather_rows(kept->v, e->n_kv_heads, count, e->value_width, index, e->n, e->v);
+  }
+}
+
+/* q [n_heads][n - queries_from][head_dim], k [n_kv_heads][n][head_dim], and e->v where it is there. */
+static int project(const struct experiment_context *context, const struct instance *scheme, size_t text,
+                   const size_t *index, struct encoded *e, float *q, float *k, struct error *err) {
   const struct model *model = context->model;
   if (model->d_model == 0) {
-    return model_given_qk(model, sequence->text, index, e->n, q, k, e->v, err);
+    return take_given(model, text, index, e, q, k, err);
   }
-  const struct projected_text *kept = kept_projections(context, scheme, sequence->text);
+  const struct projected_text *kept = kept_projections(context, scheme, text);
   if (kept) {
-    size_t count = model->texts[sequence->text].count;
-    gather_rows(kept->q, e->n_heads, count, model->head_dim, index, e->n, q);
-    gather_rows(kept->k, e->n_kv_heads, count, model->head_dim, index, e->n, k);
-    if (e->v) {
-      gather_rows(kept->v, e->n_kv_heads, count, e->value_width, index, e->n, e->v);
-    }
+    take_kept(model, text, kept, index, e, q, k);
     return 0;
   }
-  e->x = memory_new_fenced(e->n, model->d_model * sizeof *e->x, "embeddings", err);
+  e->x = memory_new_fenced_unset(e->n, model->d_model * sizeof *e->x, "embeddings", err);
   if (!e->x) {
     return err->code;
   }
-  int status = model_content(model, sequence->text, index, e->n, e->x, err);
+  int status = model_content(model, text, index, e->n, e->x, err);
   status = status ? status : add_positions(context, scheme, e, err);
   for (size_t layer = 0; !status && layer < model->layer; layer++) {
     status = go_through(context, scheme, layer, e, err);
   }
-  if (status || sequence->queries_from == 0) {
-    return status ? status : model_project(model, e->x, e->n, q, k, e->v, context->pool, err);
-  }
-  status = project_last_queries(context, sequence->queries_from, e, q, err);
-  return status ? status : model_project(model, e->x, e->n, NULL, k, e->v, context->pool, err);
+  return status ? status : project_input(context, e, q, k, err);
 }
 
 static int encode_rows(const struct experiment_context *context, const struct instance *scheme,
@@ -240,11 +258,13 @@ static int encode_rows(const struct experiment_context *context, const struct in
   const struct model *model = context->model;
   double *positions = memory_new(e->n, e->axes * sizeof *positions, "positions", err);
   e->mapped = positions ? memory_new(e->n, e->axes * sizeof *e->mapped, "positions", err) : NULL;
-  float *q = e->mapped ? memory_new_3d(e->n_heads, e->n, model->head_dim, sizeof *q, "queries", err) : NULL;
-  float *k = q ? memory_new_3d(e->n_kv_heads, e->n, model->head_dim, sizeof *k, "keys", err) : NULL;
+  float *q = e->mapped
+                 ? memory_new_unset(e->n_heads, e->n - e->queries_from, model->head_dim, sizeof *q, "queries", err)
+                 : NULL;
+  float *k = q ? memory_new_unset(e->n_kv_heads, e->n, model->head_dim, sizeof *k, "keys", err) : NULL;
   int status = k ? 0 : (int)err->code;
   if (!status && e->value_width && !sequence->without_values) {
-    e->v = memory_new_3d(e->n_kv_heads, e->n, e->value_width, sizeof *e->v, "values", err);
+    e->v = memory_new_unset(e->n_kv_heads, e->n, e->value_width, sizeof *e->v, "values", err);
     status = e->v ? 0 : (int)err->code;
   }
   if (!status) {
@@ -257,10 +277,10 @@ static int encode_rows(const struct experiment_context *context, const struct in
     status = instance_map_positions(scheme, e->n, positions, e->padding, e->mapped, &e->seq_len, err);
   }
   if (!status) {
-    status = project(context, scheme, sequence, index, e, q, k, err);
+    status = project(context, scheme, sequence->text, index, e, q, k, err);
   }
   if (!status) {
-    status = rotate(context, scheme, model->layer, sequence->queries_from, e, q, k, err);
+    status = rotate(context, scheme, model->layer, e, &q, &k, err);
   }
   free(positions);
   free(q);
@@ -273,12 +293,12 @@ static int project_text(const struct experiment_context *context, size_t text, s
   const struct model *model = context->model;
   size_t n = model->texts[text].count;
   size_t *index = memory_new(n, sizeof *index, "token index", err);
-  float *x = index ? memory_new(n, model->d_model * sizeof *x, "embeddings", err) : NULL;
-  out->q = x ? memory_new_3d(model->n_heads, n, model->head_dim, sizeof *out->q, "queries", err) : NULL;
-  out->k = out->q ? memory_new_3d(model->n_kv_heads, n, model->head_dim, sizeof *out->k, "keys", err) : NULL;
+  float *x = index ? memory_new_unset(n, model->d_model, 1, sizeof *x, "embeddings", err) : NULL;
+  out->q = x ? memory_new_unset(model->n_heads, n, model->head_dim, sizeof *out->q, "queries", err) : NULL;
+  out->k = out->q ? memory_new_unset(model->n_kv_heads, n, model->head_dim, sizeof *out->k, "keys", err) : NULL;
   int status = out->k ? 0 : (int)err->code;
   if (!status && model->value_dim) {
-    out->v = memory_new_3d(model->n_kv_heads, n, model->value_dim, sizeof *out->v, "values", err);
+    out->v = memory_new_unset(model->n_kv_heads, n, model->value_dim, sizeof *out->v, "values", err);
     status = out->v ? 0 : (int)err->code;
   }
   for (size_t i = 0; !status && i < n; i++) {
@@ -321,6 +341,7 @@ int encode_sequence(const struct experiment_context *context, const struct insta
                     const struct sequence *sequence, struct encoded *out, struct error *err) {
   const struct model *model = context->model;
   *out = (struct encoded){.n = sequence->n,
+                          .queries_from = sequence->queries_from,
                           .n_heads = model->n_heads,
                           .n_kv_heads = model->n_kv_heads,
                           .axes = instance_domain(scheme).pos_axes,

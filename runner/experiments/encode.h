@@ -15,7 +15,7 @@ struct sequence {
   const double *positions; /* [n]; NULL: offset, offset + 1, ... counted over unpadded tokens */
   double offset;
   bool without_values; /* v is not needed */
-  size_t queries_from; /* rows of q before it are not needed, and left zero */
+  size_t queries_from; /* rows of q before it are not needed, and not made */
 };
 
 /* Projections without positions, kept for schemes that do not touch the input: [texts], each made when first asked for.
@@ -38,10 +38,11 @@ struct encoded {
   double *mapped;   /* [n][axes] positions as the scheme is told */
   uint8_t *padding; /* [n] or NULL */
   double seq_len;
-  float *x; /* [n][d_model] with positions added; NULL where the model is given as q and k */
-  float *q; /* [n_heads][n][width] */
-  float *k; /* [n_kv_heads][n][width] */
-  float *v; /* [n_kv_heads][n][value_width], NULL where the model has none */
+  float *x;            /* [n][d_model] with positions added; NULL where the model is given as q and k */
+  size_t queries_from; /* first row of q */
+  float *q;            /* [n_heads][n - queries_from][width] */
+  float *k;            /* [n_kv_heads][n][width] */
+  float *v;            /* [n_kv_heads][n][value_width], NULL where the model has none */
 };
 
 /* What a weakened context leaves of the scheme: x + 0.1 PE, q + 0.1 (R q - q), s + 0.1 b. */

@@ -185,8 +185,8 @@ static int measure_span(void *opaque, size_t unit, unsigned thread, struct error
         instance_sites(e->context->scheme) == 0 || /* nothing to train */
         instance_is_trained(e->context->scheme, n, encoded.mapped, encoded.padding, (double)e->train_length);
   }
-  float *weights = memory_new_3d(heads, queries, n, sizeof *weights, "attention weights", err);
-  float *logits = weights ? memory_new_3d(heads, queries, n, sizeof *logits, "logits", err) : NULL;
+  float *weights = memory_new_unset(heads, queries, n, sizeof *weights, "attention weights", err);
+  float *logits = weights ? memory_new_unset(heads, queries, n, sizeof *logits, "logits", err) : NULL;
   struct attention_output output = {.weights = weights, .logits = logits};
   status = logits ? attend(&l->alone, l->alone.scheme, &encoded, n - queries, e->causal, &output, err) : (int)err->code;
   encoded_free(&encoded);
@@ -258,8 +258,8 @@ static int measure_inside(void *opaque, size_t unit, unsigned thread, struct err
   if (status) {
     return status == ERROR_UNDEFINED ? 0 : status;
   }
-  float *weights = memory_new_3d(heads, rows, L, sizeof *weights, "attention weights", err);
-  float *logits = weights ? memory_new_3d(heads, rows, L, sizeof *logits, "logits", err) : NULL;
+  float *weights = memory_new_unset(heads, rows, L, sizeof *weights, "attention weights", err);
+  float *logits = weights ? memory_new_unset(heads, rows, L, sizeof *logits, "logits", err) : NULL;
   struct attention_output output = {.weights = weights, .logits = logits};
   status = logits ? attend(&l->alone, l->alone.scheme, &encoded, L - rows, e->causal, &output, err) : (int)err->code;
   encoded_free(&encoded);

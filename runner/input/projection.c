@@ -103,13 +103,17 @@ static kernel *choose_kernel(size_t *rows) {
   return two_rows;
 }
 
+/* The columns of a tile lie in one head after the other: each head's share of a row is one piece. */
 static void scatter(const float *tile, size_t rows, size_t first_row, size_t first_column, size_t columns,
                     size_t head_dim, size_t head_stride, float *out) {
-  for (size_t row = 0; row < rows; row++) {
-    for (size_t c = 0; c < columns; c++) {
-      size_t column = first_column + c;
-      out[column / head_dim * head_stride + (first_row + row) * head_dim + column % head_dim] = tile[row * PANEL + c];
+  for (size_t c = 0; c < columns;) {
+    size_t column = first_column + c, in_head = column % head_dim, piece = head_dim - in_head;
+    piece = piece < columns - c ? piece : columns - c;
+    float *to = out + column / head_dim * head_stride + first_row * head_dim + in_head;
+    for (size_t row = 0; row < rows; row++) {
+      memcpy(to + row * head_dim, tile + row * PANEL + c, piece * sizeof *to);
     }
+    c += piece;
   }
 }
 
@@ -130,22 +134,46 @@ void projection_rows(const struct projection *projection, const float *y, size_t
   }
 }
 
+/* Mean and inverse deviation of NORM_ROWS rows [d]: each a chain of additions of its own, which overlap. */
+enum { NORM_ROWS = 4 };
+
+static void row_moments(const float *const rows[NORM_ROWS], size_t d, double epsilon, double mean[NORM_ROWS],
+                        double inverse[NORM_ROWS]) {
+  double sum[NORM_ROWS] = {0}, squares[NORM_ROWS] = {0};
+  for (size_t i = 0; i < d; i++) {
+    for (size_t row = 0; row < NORM_ROWS; row++) {
+      sum[row] += (double)rows[row][i];
+    }
+  }
+  for (size_t row = 0; row < NORM_ROWS; row++) {
+    mean[row] = sum[row] / (double)d;
+  }
+  for (size_t i = 0; i < d; i++) {
+    for (size_t row = 0; row < NORM_ROWS; row++) {
+      double deviation = (double)rows[row][i] - mean[row];
+      squares[row] += deviation * deviation;
+    }
+  }
+  for (size_t row = 0; row < NORM_ROWS; row++) {
+    inverse[row] = 1 / sqrt(squares[row] / (double)d + epsilon);
+  }
+}
+
 void layer_norm_rows(const float *x, size_t n, size_t d, const float *scale, const float *bias, double epsilon,
                      float *out) {
-  for (size_t row = 0; row < n; row++) {
-    const float *in = x + row * d;
-    double sum = 0, squares = 0;
-    for (size_t i = 0; i < d; i++) {
-      sum += (double)in[i];
+  for (size_t first = 0; first < n; first += NORM_ROWS) {
+    size_t count = n - first < NORM_ROWS ? n - first : NORM_ROWS;
+    const float *rows[NORM_ROWS];
+    double mean[NORM_ROWS], inverse[NORM_ROWS];
+    for (size_t row = 0; row < NORM_ROWS; row++) {
+      rows[row] = x + (first + (row < count ? row : 0)) * d; /* places that are left over repeat the first row */
     }
-    double mean = sum / (double)d;
-    for (size_t i = 0; i < d; i++) {
-      double deviation = (double)in[i] - mean;
-      squares += deviation * deviation;
-    }
-    double inverse = 1 / sqrt(squares / (double)d + epsilon);
-    for (size_t i = 0; i < d; i++) {
-      out[row * d + i] = (float)(((double)in[i] - mean) * inverse * (double)scale[i] + (double)bias[i]);
+    row_moments(rows, d, epsilon, mean, inverse);
+    for (size_t row = 0; row < count; row++) {
+      float *to = out + (first + row) * d;
+      for (size_t i = 0; i < d; i++) {
+        to[i] = (float)(((double)rows[row][i] - mean[row]) * inverse[row] * (double)scale[i] + (double)bias[i]);
+      }
     }
   }
 }
