@@ -10,8 +10,8 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-packages=(build-essential cmake ninja-build pkg-config libyaml-dev libhdf5-dev libopenblas-dev libxsmm-dev libcmocka-dev
-  libjansson-dev libsmartcols-dev nettle-dev librandom123-dev gnuplot-nox python3-jsonschema python3-yaml)
+packages=(build-essential cmake ninja-build pkg-config libyaml-dev libhdf5-dev libdeflate-dev libopenblas-dev libxsmm-dev
+  libcmocka-dev libjansson-dev libsmartcols-dev nettle-dev librandom123-dev gnuplot-nox python3-jsonschema python3-yaml)
 viewers=(python3-h5py python3-xarray python3-h5netcdf python3-netcdf4 netcdf-bin hdf5-tools python3-silx octave
   octave-netcdf r-base-core r-cran-ncdf4 r-cran-hdf5r chromium)
 command -v npm >/dev/null || viewers+=(nodejs npm)

@@ -2,6 +2,7 @@
  */
 #include "bench_command.h"
 
+#include "base/pool.h"
 #include "results/results.h"
 
 #include <errno.h>
@@ -34,7 +35,8 @@ static void fill_weights(float *weights, size_t heads, size_t n) {
   }
 }
 
-static int measure(const char *path, size_t megabytes, size_t repeats, json_t *result, struct error *err) {
+static int measure(const char *path, size_t megabytes, size_t repeats, struct pool *pool, json_t *result,
+                   struct error *err) {
   enum { N = 512 };
   size_t heads = megabytes; /* 512 x 512 float32 is 1 MiB */
   struct record record = {.experiment = "attention", .label = "none", .title = "pe-bench", .signal = "weights"};
@@ -57,7 +59,8 @@ static int measure(const char *path, size_t megabytes, size_t repeats, json_t *r
                                      .status = "complete",
                                      .experiments = &experiment,
                                      .n_experiments = 1,
-                                     .shown = "attention"}};
+                                     .shown = "attention",
+                                     .pool = pool}};
   int status = bench_repeat(repeats, write_results, &work, result, err);
   struct stat written;
   if (!status && stat(work.path, &written) == 0) {
@@ -73,9 +76,10 @@ static int measure(const char *path, size_t megabytes, size_t repeats, json_t *r
 int bench_write(const struct bench *bench, json_t *result, struct error *err) {
   const char *folder = bench_text(bench, "folder");
   char made[PATH_MAX] = "", path[PATH_MAX + 32];
-  size_t megabytes, repeats;
+  size_t megabytes, repeats, threads;
   int status = bench_number(bench, "megabytes", 1, 4096, &megabytes, err);
   status = status ? status : bench_number(bench, "repeats", 1, 1000, &repeats, err);
+  status = status ? status : bench_number(bench, "threads", 0, 1024, &threads, err);
   if (!status && folder[0] && access(folder, W_OK)) {
     status = error_set(err, ERROR_USAGE, "folder=%s: %s", folder, strerror(errno));
   }
@@ -86,8 +90,12 @@ int bench_write(const struct bench *bench, json_t *result, struct error *err) {
   if (status) {
     return status;
   }
+  long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  struct pool *pool = pool_new(threads ? (unsigned)threads : cores > 0 ? (unsigned)cores : 1, err);
+  bench_put(result, "threads_used", (double)pool_threads(pool));
   snprintf(path, sizeof path, "%.*s/pe-bench-%ld.h5", PATH_MAX, folder, (long)getpid());
-  status = measure(path, megabytes, repeats, result, err);
+  status = pool ? measure(path, megabytes, repeats, pool, result, err) : (int)err->code;
+  pool_free(pool);
   if (made[0]) {
     bench_folder_remove(made);
   }

@@ -56,6 +56,7 @@ static struct bench benches[] = {
      "a results file with one float32 tensor of attention weights, put in place",
      bench_write,
      {{"megabytes", "of the tensor", "64"},
+      {"threads", "that compress; 0: one per core", "0"},
       {"folder", "to write into; empty: a new one for temporary files", ""},
       {"repeats", "timed runs", "3"}},
      NULL},

@@ -15,7 +15,7 @@ char *part_path(const char *folder, const char *key, struct error *err) {
 }
 
 int part_write(const char *folder, const char *key, const struct record *record, const char *environment,
-               struct error *err) {
+               struct pool *pool, struct error *err) {
   char digest[HASH_TEXT];
   char *path = part_path(folder, key, err);
   if (!path || record_digest(record, digest, err)) {
@@ -32,7 +32,8 @@ int part_write(const char *folder, const char *key, const struct record *record,
                                     .n_experiments = 1,
                                     .shown = record->experiment,
                                     .texts = texts,
-                                    .n_texts = sizeof texts / sizeof *texts};
+                                    .n_texts = sizeof texts / sizeof *texts,
+                                    .pool = pool};
   int status = results_write(path, &file, err);
   free(path);
   return status;

@@ -4,15 +4,17 @@
 #define PE_JOBS_PART_H
 
 #include "base/hash.h"
+#include "base/pool.h"
 #include "base/record.h"
 
 /* The file of a key in a folder of parts: <folder>/<key>.h5. To be freed; NULL with ERROR_MEMORY. */
 char *part_path(const char *folder, const char *key, struct error *err);
 
-/* Put the part in place whole (results_write). `environment`: JSON of the versions and the machine that made it. 0, or
+/* Put the part in place whole (results_write). `environment`: JSON of the versions and the machine that made it;
+ * `pool`: whose threads compress, NULL: the caller alone. 0, or
  * ERROR_FILE_WRITE, ERROR_MEMORY, ERROR_INTERNAL. */
 int part_write(const char *folder, const char *key, const struct record *record, const char *environment,
-               struct error *err);
+               struct pool *pool, struct error *err);
 
 /* Read a part back and check it whole: that it is one record, this key's, and the very one that was
  * written. The record is

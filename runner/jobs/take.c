@@ -63,7 +63,7 @@ static int take_job(struct taking *taking, size_t index, size_t place, const cha
   bool single = taking->plan->experiments[job->experiment].info->trains;
   int status = take_record(stacked, job->seed, place, single, digest, &record, &fits, err);
   if (!status && fits && taking->setting->parts) {
-    status = part_write(taking->setting->parts, key, &record, taking->environment, err);
+    status = part_write(taking->setting->parts, key, &record, taking->environment, NULL, err);
   }
   taking->held[index] = !status && fits;
   record_free(&record);

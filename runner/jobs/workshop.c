@@ -278,7 +278,7 @@ static int compute(struct workshop *workshop, size_t index, const char *key, con
   bool spent = !leaves_no_trace(workshop, &record, before, report);
   const char *environment = status ? NULL : workshop_environment(workshop, err);
   status = status ? status : (environment ? 0 : (int)err->code);
-  status = status ? status : part_write(setting->parts, key, &record, environment, err);
+  status = status ? status : part_write(setting->parts, key, &record, environment, workshop->pool, err);
   *outcome = (struct job_outcome){.status = record.status, .error = record.error, .spent = spent};
   bool trains = setting->plan->experiments[setting->plan->jobs[index].experiment].info->trains;
   if (!status && trains && record.status != RECORD_FAILED) {

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "input/hdf5_transfer.h"
+#include "results/chunk_writer.h"
 #include "results/hdf5_error.h"
 #include "results/printable.h"
 
@@ -10,9 +11,7 @@
 #include <stdlib.h>
 
 enum {
-  IMAGE_GROWTH = 1 << 16,  /* cleared when it is added: more would be most of a small file's work */
-  CHUNK_BYTES = 512 << 10, /* HDF5's chunk cache is 1 MiB: larger chunks are inflated again for every row */
-  DEFLATE_LEVEL = 4,
+  IMAGE_GROWTH = 1 << 16, /* cleared when it is added: more would be most of a small file's work */
   CREATION_ORDER = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED
 };
 
@@ -159,40 +158,31 @@ static hsize_t element_count(const struct hdf5_array *array) {
   return count;
 }
 
-/* Full rows; the slowest dimension is halved until a chunk is small enough. */
-static herr_t set_chunks(hid_t create, const struct hdf5_array *array) {
-  hsize_t chunk[RECORD_MAX_RANK];
-  hsize_t bytes = element_count(array) * H5Tget_size(file_type(array->element));
-  for (unsigned i = 0; i < array->rank; i++) {
-    chunk[i] = array->dim[i];
+/* Where the file has the elements as they are here, their chunks are packed here. */
+static int write_values(hid_t dataset, const struct hdf5_array *array, const struct chunk_grid *grid,
+                        struct error *err) {
+  hid_t type = memory_type(array->element);
+  if (grid && H5Tequal(type, file_type(array->element)) > 0) {
+    return chunk_write_all(dataset, grid, array->data, H5Tget_size(type), array->pool, array->name, err);
   }
-  for (unsigned slowest = 0; slowest < array->rank && bytes > CHUNK_BYTES;) {
-    if (chunk[slowest] == 1) {
-      slowest++;
-      continue;
-    }
-    bytes /= chunk[slowest];
-    chunk[slowest] = (chunk[slowest] + 1) / 2;
-    bytes *= chunk[slowest];
-  }
-  if (H5Pset_chunk(create, (int)array->rank, chunk) < 0 || H5Pset_shuffle(create) < 0 ||
-      H5Pset_deflate(create, DEFLATE_LEVEL) < 0) {
-    return -1;
-  }
-  return H5Pset_fletcher32(create);
+  bool empty = element_count(array) == 0;
+  return empty || H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, array->data) >= 0
+             ? 0
+             : failed("H5Dwrite", array->name, err);
 }
 
 static int dataset_new(hid_t group, const struct hdf5_array *array, bool filtered, hid_t *dataset, struct error *err) {
   hid_t space = space_of(array);
   hid_t create = creation_list(H5P_DATASET_CREATE);
-  bool ready = space >= 0 && create >= 0 && (!filtered || set_chunks(create, array) >= 0);
+  struct chunk_grid grid;
+  if (filtered) {
+    chunk_grid_choose(array->dim, array->rank, H5Tget_size(file_type(array->element)), &grid);
+  }
+  bool ready = space >= 0 && create >= 0 && (!filtered || chunk_filters_set(create, &grid) >= 0);
   *dataset =
       ready ? H5Dcreate2(group, array->name, file_type(array->element), space, H5P_DEFAULT, create, H5P_DEFAULT) : -1;
   int result = *dataset < 0 ? failed("H5Dcreate2", array->name, err) : 0;
-  if (!result && element_count(array) &&
-      H5Dwrite(*dataset, memory_type(array->element), H5S_ALL, H5S_ALL, H5P_DEFAULT, array->data) < 0) {
-    result = failed("H5Dwrite", array->name, err);
-  }
+  result = result ? result : write_values(*dataset, array, filtered ? &grid : NULL, err);
   result = hdf5_close(result, space, array->name, err);
   result = hdf5_close(result, create, array->name, err);
   if (result && *dataset >= 0) {

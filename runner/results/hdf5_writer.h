@@ -1,13 +1,14 @@
 /* A thin layer over HDF5 for the results: each function makes one thing the way docs/results-format.md says, checks
  * every return code, and releases what it opened. A file is made in memory and handed over as bytes.
  *
- * All return 0 or ERROR_FILE_WRITE with HDF5's reason (ERROR_MEMORY where said). Identifiers that are handed out are
+ * All return 0 or ERROR_FILE_WRITE with HDF5's reason, or ERROR_MEMORY. Identifiers that are handed out are
  * closed with hdf5_close. One thread at a time.
  */
 #ifndef PE_RESULTS_HDF5_WRITER_H
 #define PE_RESULTS_HDF5_WRITER_H
 
 #include "base/error.h"
+#include "base/pool.h"
 #include "base/record.h"
 
 #include <hdf5.h>
@@ -18,7 +19,8 @@ struct hdf5_array {
   enum element element;
   unsigned rank; /* 0: a scalar */
   hsize_t dim[RECORD_MAX_RANK];
-  const void *data; /* row-major, in the machine's byte order */
+  const void *data;  /* row-major, in the machine's byte order */
+  struct pool *pool; /* to compress with, or NULL */
 };
 
 /* A new, empty file in memory. */

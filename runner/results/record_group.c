@@ -19,6 +19,7 @@ struct scale {
 
 struct record_group {
   const struct record *record;
+  struct pool *pool;
   hid_t id;
   struct scale *scales;
   size_t n_scales, capacity;
@@ -208,8 +209,11 @@ static int describe_variable(hid_t variable, const struct tensor *tensor, struct
 }
 
 static int write_tensor(struct record_group *group, const struct tensor *tensor, struct error *err) {
-  struct hdf5_array array = {
-      .name = tensor->name, .element = tensor->element, .rank = tensor->rank, .data = tensor->data};
+  struct hdf5_array array = {.name = tensor->name,
+                             .element = tensor->element,
+                             .rank = tensor->rank,
+                             .data = tensor->data,
+                             .pool = group->pool};
   hid_t scale[RECORD_MAX_RANK];
   for (unsigned i = 0; i < tensor->rank; i++) {
     array.dim[i] = tensor->axis[i].length;
@@ -319,8 +323,9 @@ static int fill_group(struct record_group *group, const char *name, struct error
   return 0;
 }
 
-int record_group_write(hid_t parent, const char *name, const struct record *record, struct error *err) {
-  struct record_group group = {.record = record};
+int record_group_write(hid_t parent, const char *name, const struct record *record, struct pool *pool,
+                       struct error *err) {
+  struct record_group group = {.record = record, .pool = pool};
   /* A record without tensors is no NXdata: nothing could be plotted, and viewers would say so. */
   if (hdf5_group_new(parent, name, record->count ? "NXdata" : "NXcollection", &group.id, err)) {
     return err->code;

@@ -3,6 +3,7 @@
 #ifndef PE_RESULTS_RECORD_GROUP_H
 #define PE_RESULTS_RECORD_GROUP_H
 
+#include "base/pool.h"
 #include "base/record.h"
 
 #include <hdf5.h>
@@ -14,8 +15,9 @@ const struct tensor *record_shown(const struct record *record);
 /* `tensor` is plotted together with `signal`: in a record that compares schemes, the real tensors of the same axes. */
 bool record_is_auxiliary(const struct record *record, const struct tensor *signal, const struct tensor *tensor);
 
-/* Write `record` as group `name` of `parent`. 0, ERROR_FILE_WRITE, ERROR_MEMORY, or ERROR_INTERNAL where its axes
- * contradict each other or share a tensor's name. */
-int record_group_write(hid_t parent, const char *name, const struct record *record, struct error *err);
+/* Write `record` as group `name` of `parent`; `pool` (may be NULL) compresses. 0, ERROR_FILE_WRITE, ERROR_MEMORY, or
+ * ERROR_INTERNAL where its axes contradict each other or share a tensor's name. */
+int record_group_write(hid_t parent, const char *name, const struct record *record, struct pool *pool,
+                       struct error *err);
 
 #endif

@@ -7,6 +7,7 @@
 #ifndef PE_RESULTS_RESULTS_H
 #define PE_RESULTS_RESULTS_H
 
+#include "base/pool.h"
 #include "base/record.h"
 
 /* Changes with the layout; the reader takes this one and older ones. */
@@ -35,6 +36,7 @@ struct results_file {
   const char *shown; /* label of the experiment to show first */
   const struct results_text *texts;
   size_t n_texts;
+  struct pool *pool; /* whose threads compress, NULL: the caller alone; the bytes are the same */
 };
 
 /* The file's bytes in memory, to be freed. Same input, same bytes. 0, ERROR_FILE_WRITE with HDF5's reason,

@@ -66,7 +66,8 @@ static int set_default(hid_t object, const char *label, struct error *err) {
   return hdf5_attribute_text(object, "default", name, err);
 }
 
-static int fill_experiment(hid_t group, const struct results_experiment *experiment, struct error *err) {
+static int fill_experiment(hid_t group, const struct results_experiment *experiment, struct pool *pool,
+                           struct error *err) {
   if (set_default(group, record_to_show(experiment), err) ||
       hdf5_attribute_text(group, "title", experiment->title ? experiment->title : experiment->label, err)) {
     return err->code;
@@ -74,7 +75,7 @@ static int fill_experiment(hid_t group, const struct results_experiment *experim
   for (size_t i = 0; i < experiment->count; i++) {
     char name[GROUP_NAME];
     group_name(name, experiment->records[i]->label);
-    if (record_group_write(group, name, experiment->records[i], err)) {
+    if (record_group_write(group, name, experiment->records[i], pool, err)) {
       return err->code;
     }
   }
@@ -104,14 +105,15 @@ static int fill_run(hid_t group, const struct results_file *file, struct error *
   return 0;
 }
 
-static int write_experiment(hid_t root, const struct results_experiment *experiment, struct error *err) {
+static int write_experiment(hid_t root, const struct results_experiment *experiment, struct pool *pool,
+                            struct error *err) {
   char name[GROUP_NAME];
   group_name(name, experiment->label);
   hid_t group;
   if (hdf5_group_new(root, name, "NXentry", &group, err)) {
     return err->code;
   }
-  return hdf5_close(fill_experiment(group, experiment, err), group, name, err);
+  return hdf5_close(fill_experiment(group, experiment, pool, err), group, name, err);
 }
 
 static int write_run(hid_t root, const struct results_file *file, struct error *err) {
@@ -140,7 +142,7 @@ static int fill_file(hid_t root, const struct results_file *file, struct error *
     return err->code;
   }
   for (size_t i = 0; i < file->n_experiments; i++) {
-    if (write_experiment(root, &file->experiments[i], err)) {
+    if (write_experiment(root, &file->experiments[i], file->pool, err)) {
       return err->code;
     }
   }

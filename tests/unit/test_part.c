@@ -126,7 +126,7 @@ static void every_record_comes_back_bit_for_bit(void **state) {
     struct record record, back;
     char *environment = NULL;
     real_plan_run(&real, i, &record);
-    if (part_write(folder, KEY, &record, ENVIRONMENT, &err)) {
+    if (part_write(folder, KEY, &record, ENVIRONMENT, NULL, &err)) {
       fail_msg("%s", err.text);
     }
     if (part_read(folder, KEY, &back, &environment, &err)) {
@@ -156,7 +156,7 @@ static void a_failure_comes_back(void **state) {
   assert_int_equal(attributes_set_text(&record.attributes, "params", "{}", &err), 0);
   assert_int_equal(attributes_set_real(&record.attributes, "tiny", 4.9406564584124654e-324, &err), 0);
   assert_int_equal(attributes_set_int(&record.attributes, "least", INT64_MIN, &err), 0);
-  assert_int_equal(part_write(folder, KEY, &record, ENVIRONMENT, &err), 0);
+  assert_int_equal(part_write(folder, KEY, &record, ENVIRONMENT, NULL, &err), 0);
   assert_int_equal(part_read(folder, KEY, &back, NULL, &err), 0);
   assert_same_record(&record, &back);
   record_free(&record);
@@ -184,7 +184,7 @@ static void a_logarithmic_axis_that_holds_zero_comes_back(void **state) {
   tensor = record_add(&record, &spec, &err);
   assert_non_null(tensor);
   assert_true(tensor->axis[0].log_values);
-  assert_int_equal(part_write(folder, KEY, &record, ENVIRONMENT, &err), 0);
+  assert_int_equal(part_write(folder, KEY, &record, ENVIRONMENT, NULL, &err), 0);
   if (part_read(folder, KEY, &back, NULL, &err)) {
     fail_msg("%s", err.text);
   }
@@ -203,7 +203,7 @@ static void write_any(const char *folder, const char *key) {
   for (size_t i = 0; i < tensor->count; i++) {
     ((double *)tensor->data)[i] = (double)(i * 2654435761u % 4093);
   }
-  assert_int_equal(part_write(folder, key, &record, ENVIRONMENT, &err), 0);
+  assert_int_equal(part_write(folder, key, &record, ENVIRONMENT, NULL, &err), 0);
   record_free(&record);
 }
 

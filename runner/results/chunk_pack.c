@@ -1,0 +1,105 @@
+#include "results/chunk_pack.h"
+
+#include "base/memory.h"
+
+#include <assert.h>
+#include <libdeflate.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Measured against zlib's level 4, on one core, MiB/s and share of the size that is left: trained weights 110, 0.850
+ * (zlib 42, 0.852), causal attention weights 154, 0.424 (74, 0.426), weights of distance alone 254, 0.130 (145, 0.128).
+ * Level 2: 80, 0.847; 142, 0.423; 261, 0.128. */
+enum { LEVEL = 1, CHECKSUM_BYTES = 4 };
+
+struct chunk_packer {
+  size_t bytes;
+  unsigned char *shuffled; /* [bytes] */
+  struct libdeflate_compressor *compressor;
+};
+
+struct chunk_packer *chunk_packer_new(size_t bytes, struct error *err) {
+  struct chunk_packer *packer = memory_new(1, sizeof *packer, "packing a chunk", err);
+  if (!packer) {
+    return NULL;
+  }
+  packer->bytes = bytes;
+  packer->shuffled = memory_new(bytes, 1, "packing a chunk", err);
+  packer->compressor = packer->shuffled ? libdeflate_alloc_compressor(LEVEL) : NULL;
+  if (packer->shuffled && !packer->compressor) {
+    error_set(err, ERROR_MEMORY, "packing a chunk: memory for compressing is not to be had");
+  }
+  if (!packer->compressor) {
+    chunk_packer_free(packer);
+    return NULL;
+  }
+  return packer;
+}
+
+void chunk_packer_free(struct chunk_packer *packer) {
+  if (packer) {
+    libdeflate_free_compressor(packer->compressor);
+    free(packer->shuffled);
+    free(packer);
+  }
+}
+
+size_t chunk_packed_most(size_t bytes) {
+  return libdeflate_zlib_compress_bound(NULL, bytes) + CHECKSUM_BYTES;
+}
+
+/* The first bytes of all elements, then the second ones, and so on. */
+static void shuffle(const unsigned char *values, size_t bytes, size_t element_size, unsigned char *planes,
+                    size_t plane) {
+  for (size_t byte = 0; byte < element_size; byte++) {
+    for (size_t i = 0; i < bytes / element_size; i++) {
+      planes[byte * plane + i] = values[i * element_size + byte];
+    }
+  }
+}
+
+static void fold(uint32_t *first, uint32_t *second) {
+  *first = (*first & 0xffff) + (*first >> 16);
+  *second = (*second & 0xffff) + (*second >> 16);
+}
+
+/* Fletcher's checksum of 16-bit words, most significant byte first, as HDF5 has it: sums modulo 65535 that are never
+ * brought down from 65535 to 0. */
+static uint32_t fletcher32(const unsigned char *bytes, size_t count) {
+  enum { WORDS = 360 }; /* as many as the sums take without overflow */
+  uint32_t first = 0, second = 0;
+  for (size_t words = count / 2; words;) {
+    size_t now = words < WORDS ? words : WORDS;
+    words -= now;
+    for (; now; now--, bytes += 2) {
+      first += (uint32_t)bytes[0] << 8 | bytes[1];
+      second += first;
+    }
+    fold(&first, &second);
+  }
+  if (count % 2) {
+    first += (uint32_t)bytes[0] << 8;
+    second += first;
+    fold(&first, &second);
+  }
+  fold(&first, &second);
+  return second << 16 | first;
+}
+
+size_t chunk_pack(struct chunk_packer *packer, const void *values, size_t bytes, size_t element_size, void *packed) {
+  assert(bytes <= packer->bytes);
+  if (bytes < packer->bytes) {
+    memset(packer->shuffled, 0, packer->bytes);
+  }
+  shuffle(values, bytes, element_size, packer->shuffled, packer->bytes / element_size);
+  size_t room = chunk_packed_most(packer->bytes) - CHECKSUM_BYTES;
+  size_t count = libdeflate_zlib_compress(packer->compressor, packer->shuffled, packer->bytes, packed, room);
+  assert(count); /* there is always room */
+  unsigned char *end = (unsigned char *)packed + count;
+  uint32_t sum = fletcher32(packed, count);
+  for (unsigned i = 0; i < CHECKSUM_BYTES; i++) {
+    end[i] = (unsigned char)(sum >> 8 * i);
+  }
+  return count + CHECKSUM_BYTES;
+}

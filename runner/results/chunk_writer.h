@@ -1,0 +1,17 @@
+/* Writing the chunks of a dataset that was made for it, packed here and not by HDF5. */
+#ifndef PE_RESULTS_CHUNK_WRITER_H
+#define PE_RESULTS_CHUNK_WRITER_H
+
+#include "base/pool.h"
+#include "results/chunk_grid.h"
+
+/* Chunks, shuffle, deflate and fletcher32 of a dataset creation list. Negative after an error. */
+herr_t chunk_filters_set(hid_t create, const struct chunk_grid *grid);
+
+/* Write all values of a dataset of this grid, whose elements are in the file as they are here. The pool's threads pack
+ * (NULL: the caller alone); the file is the same for any number of them. 0, ERROR_MEMORY, or ERROR_FILE_WRITE with
+ * HDF5's reason and `name`. */
+int chunk_write_all(hid_t dataset, const struct chunk_grid *grid, const void *values, size_t element_size,
+                    struct pool *pool, const char *name, struct error *err);
+
+#endif
