@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <math.h>
 
+static const double TURN = 6.283185307179586476925;
+
 /* A block is one counter of the stream: 128 bits. Its number is the lower half of the counter, the name's hash the
  * upper half. */
 static philox4x32_ctr_t rng_block(const struct rng *rng, uint64_t block) {
@@ -38,11 +40,26 @@ double rng_uniform(const struct rng *rng, uint64_t index) {
 }
 
 double rng_normal(const struct rng *rng, uint64_t index) {
-  static const double TURN = 6.283185307179586476925;
   philox4x32_ctr_t block = rng_block(rng, index / 2);
   double radius = sqrt(-2 * log(rng_open_unit(block.v[0], block.v[1])));
   double angle = TURN * rng_open_unit(block.v[2], block.v[3]);
   return radius * (index % 2 ? sin(angle) : cos(angle));
+}
+
+void rng_normals(const struct rng *rng, uint64_t index, size_t n, double *out) {
+  for (size_t i = 0; i < n;) {
+    if ((index + i) % 2 || n - i < 2) {
+      out[i] = rng_normal(rng, index + i);
+      i++;
+      continue;
+    }
+    philox4x32_ctr_t block = rng_block(rng, (index + i) / 2);
+    double radius = sqrt(-2 * log(rng_open_unit(block.v[0], block.v[1])));
+    double angle = TURN * rng_open_unit(block.v[2], block.v[3]);
+    out[i] = radius * cos(angle);
+    out[i + 1] = radius * sin(angle);
+    i += 2;
+  }
 }
 
 uint32_t rng_below(const struct rng *rng, uint64_t index, uint32_t bound) {

@@ -2,6 +2,7 @@
 
 #include "attention/attention.h"
 #include "base/memory.h"
+#include "experiments/projections.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -86,14 +87,15 @@ static void gather_rows(const float *kept, size_t heads, size_t count, size_t wi
   }
 }
 
-/* Projections that positions do not reach were made before, if anybody kept them. */
-static const struct projected_text *kept_projections(const struct experiment_context *context,
-                                                     const struct instance *scheme, size_t text) {
-  if (!context->projections || context->model->layer || (instance_sites(scheme) & PE_SITE_EMBED) ||
-      !context->projections->texts[text].q) {
+/* Queries and keys that positions do not reach were made before, if anybody kept them. */
+static const struct kept_text *kept_projections(const struct experiment_context *context, const struct instance *scheme,
+                                                size_t text, const size_t *index, const struct encoded *e) {
+  if (!context->projections || context->projections->model != context->model ||
+      (instance_sites(scheme) & PE_SITE_EMBED) || e->v) {
     return NULL;
   }
-  return &context->projections->texts[text];
+  const struct kept_text *kept = projections_of(context->projections, text, index, e->n);
+  return kept && kept->q ? kept : NULL;
 }
 
 /* Whether the scheme kept to the rows [n][width] that it was given to write. */
@@ -219,14 +221,23 @@ static int project_input(const struct experiment_context *context, const struct 
   return status ? status : model_project(model, e->x, e->n, NULL, k, e->v, context->pool, err);
 }
 
-static void take_kept(const struct model *model, size_t text, const struct projected_text *kept, const size_t *index,
+static void take_kept(const struct model *model, const struct kept_text *kept, const size_t *index,
                       const struct encoded *e, float *q, float *k) {
-  size_t count = model->texts[text].count, from = e->queries_from;
-  gather_rows(kept->q, e->n_heads, count, model->head_dim, index + from, e->n - from, q);
-  gather_rows(kept->k, e->n_kv_heads, count, model->head_dim, index, e->n, k);
-  if (e->v) {
-    gather_rows(kept->v, e->n_kv_heads, count, e->value_width, index, e->n, e->v);
+  size_t from = e->queries_from;
+  gather_rows(kept->q, e->n_heads, kept->count, model->head_dim, index + from, e->n - from, q);
+  gather_rows(kept->k, e->n_kv_heads, kept->count, model->head_dim, index, e->n, k);
+}
+
+/* e->x as it is without positions; a control's model has the content of its own. */
+static int take_content(const struct experiment_context *context, size_t text, const size_t *index,
+                        const struct encoded *e, struct error *err) {
+  const struct model *model = context->model;
+  const struct kept_text *kept = projections_of(context->projections, text, index, e->n);
+  if (!kept || !kept->x) {
+    return model_content(model, text, index, e->n, e->x, err);
   }
+  gather_rows(kept->x, 1, kept->count, model->d_model, index, e->n, e->x);
+  return 0;
 }
 
 /* q [n_heads][n - queries_from][head_dim], k [n_kv_heads][n][head_dim], and e->v where it is there. */
@@ -236,16 +247,16 @@ static int project(const struct experiment_context *context, const struct instan
   if (model->d_model == 0) {
     return take_given(model, text, index, e, q, k, err);
   }
-  const struct projected_text *kept = kept_projections(context, scheme, text);
+  const struct kept_text *kept = kept_projections(context, scheme, text, index, e);
   if (kept) {
-    take_kept(model, text, kept, index, e, q, k);
+    take_kept(model, kept, index, e, q, k);
     return 0;
   }
   e->x = memory_new_fenced_unset(e->n, model->d_model * sizeof *e->x, "embeddings", err);
   if (!e->x) {
     return err->code;
   }
-  int status = model_content(model, text, index, e->n, e->x, err);
+  int status = take_content(context, text, index, e, err);
   status = status ? status : add_positions(context, scheme, e, err);
   for (size_t layer = 0; !status && layer < model->layer; layer++) {
     status = go_through(context, scheme, layer, e, err);
@@ -286,55 +297,6 @@ static int encode_rows(const struct experiment_context *context, const struct in
   free(q);
   free(k);
   return status;
-}
-
-static int project_text(const struct experiment_context *context, size_t text, struct projected_text *out,
-                        struct error *err) {
-  const struct model *model = context->model;
-  size_t n = model->texts[text].count;
-  size_t *index = memory_new(n, sizeof *index, "token index", err);
-  float *x = index ? memory_new_unset(n, model->d_model, 1, sizeof *x, "embeddings", err) : NULL;
-  out->q = x ? memory_new_unset(model->n_heads, n, model->head_dim, sizeof *out->q, "queries", err) : NULL;
-  out->k = out->q ? memory_new_unset(model->n_kv_heads, n, model->head_dim, sizeof *out->k, "keys", err) : NULL;
-  int status = out->k ? 0 : (int)err->code;
-  if (!status && model->value_dim) {
-    out->v = memory_new_unset(model->n_kv_heads, n, model->value_dim, sizeof *out->v, "values", err);
-    status = out->v ? 0 : (int)err->code;
-  }
-  for (size_t i = 0; !status && i < n; i++) {
-    index[i] = i;
-  }
-  status = status ? status : model_content(model, text, index, n, x, err);
-  status = status ? status : model_project(model, x, n, out->q, out->k, out->v, context->pool, err);
-  free(index);
-  free(x);
-  return status;
-}
-
-int encode_prepare(const struct experiment_context *context, struct projections *projections, struct error *err) {
-  const struct model *model = context->model;
-  *projections = (struct projections){.n_texts = model->n_texts};
-  projections->texts = memory_new(model->n_texts, sizeof *projections->texts, "projections", err);
-  int status = projections->texts ? 0 : (int)err->code;
-  /* Of a later layer they depend on the scheme, through the layers below. */
-  bool can_be_kept = !model->endless && model->d_model && !model->layer;
-  for (size_t text = 0; !status && can_be_kept && text < model->n_texts; text++) {
-    status = project_text(context, text, &projections->texts[text], err);
-  }
-  if (status) {
-    projections_free(projections);
-  }
-  return status;
-}
-
-void projections_free(struct projections *projections) {
-  for (size_t text = 0; projections->texts && text < projections->n_texts; text++) {
-    free(projections->texts[text].q);
-    free(projections->texts[text].k);
-    free(projections->texts[text].v);
-  }
-  free(projections->texts);
-  *projections = (struct projections){0};
 }
 
 int encode_sequence(const struct experiment_context *context, const struct instance *scheme,

@@ -18,20 +18,6 @@ struct sequence {
   size_t queries_from; /* rows of q before it are not needed, and not made */
 };
 
-/* Projections without positions, kept for schemes that do not touch the input: [texts], each made when first asked for.
- * Belongs to one job; not thread-safe unless filled first by encode_prepare. */
-struct projections {
-  struct projected_text {
-    float *q, *k, *v; /* [heads][count][width] of all tokens of the text; NULL: not made */
-  } * texts;
-  size_t n_texts;
-};
-
-/* Fill the projections of every text that will be asked for (the texts of an endless model cannot be kept), so that
- * encode_sequence may be called from several threads and needs no further projecting. 0 or an error code. */
-int encode_prepare(const struct experiment_context *context, struct projections *projections, struct error *err);
-void projections_free(struct projections *projections);
-
 struct encoded {
   size_t n, n_heads, n_kv_heads, width, value_width;
   size_t axes;      /* coordinates per position */

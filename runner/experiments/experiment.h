@@ -35,14 +35,14 @@ struct experiment_context {
   const struct tensor_source *tensors; /* those of the scheme that the config gives */
   const char *state_path;              /* beginning of names of files where progress is kept; NULL: it is not */
   const struct model *model;
-  const struct instance *scheme;         /* under test */
-  const struct instance *none;           /* the control */
-  const struct instance *shuffled;       /* the scheme with positions in random order; NULL: not made */
-  const struct instance *trained;        /* what the weights were trained with; NULL: not known */
-  struct pool *pool;                     /* may be NULL */
-  const struct projections *projections; /* kept ones of encode.h; may be NULL */
-  bool reference;                        /* float64 attention */
-  bool weakened;                         /* a control: a tenth of what the scheme adds is added */
+  const struct instance *scheme;   /* under test */
+  const struct instance *none;     /* the control */
+  const struct instance *shuffled; /* the scheme with positions in random order; NULL: not made */
+  const struct instance *trained;  /* what the weights were trained with; NULL: not known */
+  struct pool *pool;               /* may be NULL */
+  struct projections *projections; /* what is kept of the model's tokens; NULL: nothing is */
+  bool reference;                  /* float64 attention */
+  bool weakened;                   /* a control: a tenth of what the scheme adds is added */
   /* done: 0 .. 1 of the job; words: where it stands, in ASCII, or NULL. May be NULL. */
   void (*progress)(void *context, double done, const char *words);
   void *progress_context;

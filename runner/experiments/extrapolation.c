@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "experiments/experiments.h"
+#include "experiments/projections.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -141,26 +142,28 @@ static int set_attributes(const struct extrapolation *e, struct record *record, 
   return status ? status : attributes_set_text(attributes, "mask", mask_names[e->causal], err);
 }
 
-/* All parts, with the projections that positions do not reach made once. */
-static int measure_all(const struct extrapolation *e, struct record *record, struct error *err) {
-  struct projections projections;
-  struct experiment_context keeping = *e->context;
-  struct extrapolation with = *e;
-  int status = encode_prepare(e->context, &projections, err);
-  if (status) {
-    return status;
+/* As many tokens of an endless text as any part looks at. */
+static size_t tokens_wanted(const struct extrapolation *e) {
+  double longest = (double)e->train_length * 2; /* twice as many stretches of those */
+  for (size_t i = 0; i < e->n_lengths; i++) {
+    longest = fmax(longest, e->lengths[i]);
   }
-  keeping.projections = &projections;
-  with.context = &keeping;
+  double windows = (double)EXTRAPOLATION_MAX_WINDOWS * (double)e->window;
+  return (size_t)fmax(longest * (double)e->spans, windows);
+}
+
+/* All parts, with what positions do not reach made once. */
+static int measure_all(const struct extrapolation *e, struct record *record, struct error *err) {
+  const struct experiment_context *context = e->context;
+  int status =
+      context->projections ? projections_prepare(context->projections, tokens_wanted(e), context->pool, err) : 0;
   snprintf(record->signal, sizeof record->signal, "truncation_jsd");
-  status = extrapolation_lengths(&with, record, err);
-  status = status ? status : extrapolation_rows(&with, record, err);
-  status = status ? status : extrapolation_windows(&with, record, err);
-  status = status ? status : extrapolation_moved(&with, record, err);
-  status = status ? status : extrapolation_frequencies(&with, record, err);
-  status = status ? status : extrapolation_controls(&with, record, err);
-  projections_free(&projections);
-  return status;
+  status = status ? status : extrapolation_lengths(e, record, err);
+  status = status ? status : extrapolation_rows(e, record, err);
+  status = status ? status : extrapolation_windows(e, record, err);
+  status = status ? status : extrapolation_moved(e, record, err);
+  status = status ? status : extrapolation_frequencies(e, record, err);
+  return status ? status : extrapolation_controls(e, record, err);
 }
 
 static int save(const struct extrapolation *e, struct record *record, struct error *err) {

@@ -162,7 +162,6 @@ int extrapolation_controls(const struct extrapolation *e, struct record *record,
     return err->code;
   }
   run.context.model = twin;
-  run.context.projections = NULL;
   status = measure_control(&run, RANDOM_WEIGHTS, record, err);
   model_random_twin_close(twin);
   return status;

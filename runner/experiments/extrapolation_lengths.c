@@ -138,10 +138,19 @@ static int measure_truncation(const struct lengths *l, size_t span, size_t n, co
   struct span last = {.text = whole->text, .first = whole->first + n - kept};
   const struct instance *schemes[] = {e->context->scheme, e->context->trained};
   const enum measure_id ids[] = {TRUNCATION_JSD, JSD_TO_TRAINED};
+  size_t heads = e->context->model->n_heads;
   for (size_t i = 0; i < 2; i++) {
+    if (i && schemes[i] == schemes[0]) {
+      memcpy(place(l, ids[i], span), place(l, ids[0], span), heads * sizeof(double));
+      continue;
+    }
+    if (i == 0 && kept == n) { /* the same tokens at the same positions */
+      compare_tails(full, queries, n, full, n, queries, heads, place(l, ids[i], span));
+      continue;
+    }
     float *cut = schemes[i] ? extrapolation_tail(e, &l->alone, schemes[i], &last, kept, queries, err) : NULL;
     if (cut) {
-      compare_tails(full, queries, n, cut, kept, queries, e->context->model->n_heads, place(l, ids[i], span));
+      compare_tails(full, queries, n, cut, kept, queries, heads, place(l, ids[i], span));
       free(cut);
     } else if (schemes[i] && err->code != ERROR_UNDEFINED) {
       return err->code;

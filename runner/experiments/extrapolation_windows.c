@@ -11,8 +11,8 @@
 struct window {
   size_t text, first;
   float *own;     /* the scheme at 0 .. W - 1 */
-  float *none;    /* the same content without positions */
-  float *trained; /* the model as trained at 0 .. W - 1; NULL: not known */
+  float *none;    /* the same content without positions; may be `own` */
+  float *trained; /* the model as trained at 0 .. W - 1; NULL: not known; may be `own` */
 };
 
 /* Windows that fit into a text without overlap; an endless model gives EXTRAPOLATION_MIN_WINDOWS. */
@@ -39,9 +39,13 @@ static float *window_weights(const struct extrapolation *e, const struct instanc
 }
 
 static void window_free(struct window *window) {
+  if (window->none != window->own) {
+    free(window->none);
+  }
+  if (window->trained != window->own) {
+    free(window->trained);
+  }
   free(window->own);
-  free(window->none);
-  free(window->trained);
 }
 
 /* What the window is at positions 0 .. W - 1. The scheme's own may be undefined: then `own` is NULL. */
@@ -50,13 +54,15 @@ static int window_start(const struct extrapolation *e, struct window *window, si
   if (!window->own && err->code != ERROR_UNDEFINED) {
     return err->code;
   }
-  window->none = window_weights(e, e->context->none, window, 0, index, err);
+  const struct experiment_context *context = e->context;
+  bool is_none = context->none == context->scheme, is_trained = context->trained == context->scheme;
+  window->none = is_none ? window->own : window_weights(e, context->none, window, 0, index, err);
   if (!window->none) {
     return err->code;
   }
-  if (e->context->trained) {
-    window->trained = window_weights(e, e->context->trained, window, 0, index, err);
-    if (!window->trained && err->code != ERROR_UNDEFINED) {
+  if (context->trained) {
+    window->trained = is_trained ? window->own : window_weights(e, context->trained, window, 0, index, err);
+    if (!window->trained && !is_trained && err->code != ERROR_UNDEFINED) {
       return err->code;
     }
   }

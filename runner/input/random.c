@@ -16,13 +16,20 @@ struct random_model {
 
 static int random_content(const struct model *model, const struct text_tokens *text, const size_t *index, size_t n,
                           float *x, struct error *err) {
-  (void)text, (void)err;
+  (void)text;
   const struct random_model *random = (const struct random_model *)model->source;
+  size_t d = model->d_model;
+  double *row = memory_new(d, sizeof *row, "content", err);
+  if (!row) {
+    return err->code;
+  }
   for (size_t i = 0; i < n; i++) {
-    for (size_t j = 0; j < model->d_model; j++) {
-      x[i * model->d_model + j] = (float)rng_normal(&random->content, index[i] * model->d_model + j);
+    rng_normals(&random->content, index[i] * d, d, row);
+    for (size_t j = 0; j < d; j++) {
+      x[i * d + j] = (float)row[j];
     }
   }
+  free(row);
   return 0;
 }
 

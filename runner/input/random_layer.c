@@ -9,10 +9,19 @@
 /* w [d_model][columns], standard normal / sqrt(d_model). */
 static float *gaussian(const char *name, size_t d_model, size_t columns, uint64_t seed, struct error *err) {
   float *w = memory_new_3d(d_model, columns, 1, sizeof *w, name, err);
-  struct rng rng = rng_stream(seed, name);
-  for (size_t i = 0; w && i < d_model * columns; i++) {
-    w[i] = (float)(rng_normal(&rng, i) / sqrt((double)d_model));
+  double *normal = w ? memory_new(columns, sizeof *normal, name, err) : NULL;
+  if (!normal) {
+    free(w);
+    return NULL;
   }
+  struct rng rng = rng_stream(seed, name);
+  for (size_t row = 0; row < d_model; row++) {
+    rng_normals(&rng, row * columns, columns, normal);
+    for (size_t c = 0; c < columns; c++) {
+      w[row * columns + c] = (float)(normal[c] / sqrt((double)d_model));
+    }
+  }
+  free(normal);
   return w;
 }
 

@@ -60,10 +60,16 @@ static void redraw(float *values, size_t rows, size_t columns, size_t first, siz
     mean += part.mean / (double)rows;
     squares += (part.deviation * part.deviation + part.mean * part.mean) / (double)rows;
   }
-  double deviation = sqrt(fmax(squares - mean * mean, 0));
+  double deviation = sqrt(fmax(squares - mean * mean, 0)), normal[64];
+  size_t most = sizeof normal / sizeof *normal;
   for (size_t row = 0; row < rows; row++) {
-    for (size_t c = first; c < first + width; c++) {
-      values[row * columns + c] = (float)(mean + deviation * rng_normal(rng, row * columns + c));
+    for (size_t done = 0, count; done < width; done += count) {
+      size_t at = row * columns + first + done;
+      count = width - done < most ? width - done : most;
+      rng_normals(rng, at, count, normal);
+      for (size_t c = 0; c < count; c++) {
+        values[at + c] = (float)(mean + deviation * normal[c]);
+      }
     }
   }
 }

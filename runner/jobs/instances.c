@@ -153,6 +153,16 @@ static int make_trained(struct host *host, const struct plan_scheme *entry, cons
   return status;
 }
 
+/* Whether the config gives any of the scheme's tensors. */
+static bool gives_tensors(const struct given_tensors *given) {
+  for (size_t i = 0; i < given->count; i++) {
+    if (given->sources[i].data) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static enum scheme_role role_of(const struct plan_scheme *entry, bool known, bool same) {
   if (!entry->info->sites && entry->map.kind == POSITION_AS_IS) {
     return ROLE_CONTROL;
@@ -161,6 +171,23 @@ static enum scheme_role role_of(const struct plan_scheme *entry, bool known, boo
     return ROLE_UNTRAINED;
   }
   return !same ? ROLE_SWAPPED_IN : entry->map.kind == POSITION_AS_IS ? ROLE_MODEL : ROLE_MAPPED;
+}
+
+/* Where the scheme under test is the control, or made as the trained one was (`as_trained`, position map aside), it
+ * stands for it, too: what is the same need not be computed twice. */
+static void share(const struct plan_scheme *entry, bool as_trained, struct job_instances *instances) {
+  struct instance *scheme = instances->scheme;
+  if (entry->map.kind != POSITION_AS_IS) {
+    return;
+  }
+  if (instance_scheme(scheme) == instance_scheme(instances->none)) {
+    instance_free(instances->none);
+    instances->none = scheme;
+  }
+  if (as_trained && instances->trained && instance_scheme(scheme) == instance_scheme(instances->trained)) {
+    instance_free(instances->trained);
+    instances->trained = scheme;
+  }
 }
 
 const struct scheme *job_find_scheme(struct host *host, const struct scheme_info *info, struct error *err) {
@@ -177,11 +204,12 @@ int job_instances_new(struct host *host, const struct plan_scheme *entry, const 
                       struct job_instances *out, struct error *err) {
   *out = (struct job_instances){0};
   struct given_tensors given = {0};
-  bool same = false;
+  bool same = false, own_tensors = false;
   const struct scheme *scheme = job_find_scheme(host, entry->info, err);
   int status = scheme ? given_tensors_read(entry, &given, err) : (int)err->code;
   status = status ? status : make_trained(host, entry, model, seed, &out->trained, &same, err);
   if (!status && same) {
+    own_tensors = gives_tensors(&given);
     status = add_trained_tensors(model, entry->info, &given, err);
   }
   if (!status) {
@@ -198,6 +226,7 @@ int job_instances_new(struct host *host, const struct plan_scheme *entry, const 
     status = out->none ? 0 : (int)err->code;
   }
   if (!status) {
+    share(entry, same && !own_tensors && train_length == model->trained.max_length, out);
     out->role = role_of(entry, out->trained != NULL, same);
   } else {
     job_instances_free(out);
@@ -207,9 +236,13 @@ int job_instances_new(struct host *host, const struct plan_scheme *entry, const 
 }
 
 void job_instances_free(struct job_instances *instances) {
-  instance_free(instances->scheme);
-  instance_free(instances->none);
+  if (instances->none != instances->scheme) {
+    instance_free(instances->none);
+  }
+  if (instances->trained != instances->scheme) {
+    instance_free(instances->trained);
+  }
   instance_free(instances->shuffled);
-  instance_free(instances->trained);
+  instance_free(instances->scheme);
   *instances = (struct job_instances){0};
 }

@@ -157,6 +157,7 @@ static int run_experiment(const struct job_setting *setting, const struct job *j
       .shuffled = instances.shuffled,
       .trained = instances.trained,
       .pool = setting->pool,
+      .projections = setting->projections,
       .reference = setting->reference,
       .progress = setting->progress,
       .progress_context = setting->progress_context,

@@ -8,9 +8,10 @@
 struct job_setting {
   const struct plan *plan;
   struct host *host;
-  struct pool *pool;      /* may be NULL */
-  bool reference;         /* float64 attention */
-  const char *state_path; /* beginning of names of files where a long job keeps its progress; NULL: nowhere */
+  struct pool *pool;               /* may be NULL */
+  bool reference;                  /* float64 attention */
+  struct projections *projections; /* what is kept of the model's tokens from job to job; may be NULL */
+  const char *state_path;          /* beginning of names of files where a long job keeps its progress; NULL: nowhere */
   struct job_messages messages;
   void (*progress)(void *context, double done, const char *words); /* as in experiment.h; may be NULL */
   void *progress_context;

@@ -2,6 +2,7 @@
 
 #include "base/blas.h"
 #include "base/memory.h"
+#include "experiments/projections.h"
 #include "jobs/evidence.h"
 #include "jobs/habitat.h"
 #include "jobs/job_key.h"
@@ -32,14 +33,25 @@ struct workshop {
   struct pool *pool;
   struct model *model; /* of the last job */
   uint64_t seed;
-  const char *weights;      /* an experiment's own, in the plan; NULL: the model's */
-  struct key_value *values; /* of the section that the model with such weights was made from */
+  const char *weights;            /* an experiment's own, in the plan; NULL: the model's */
+  struct key_value *values;       /* of the section that the model with such weights was made from */
+  struct projections projections; /* of the model */
   char *environment;
   struct habitat habitat;
 };
 
 /* Left behind by one job after the other, this much memory is a leak. */
 static const size_t MOST_LEFT = (size_t)256 << 20;
+/* Of the model's projections this much is kept for the next job. */
+static const size_t MOST_KEPT = (size_t)64 << 20;
+
+static void close_model(struct workshop *workshop) {
+  projections_free(&workshop->projections);
+  model_close(workshop->model);
+  free(workshop->values);
+  workshop->model = NULL;
+  workshop->values = NULL;
+}
 
 int workshop_open(const struct workshop_setting *setting, struct workshop **out, struct error *err) {
   struct workshop *workshop = memory_new(1, sizeof *workshop, "jobs", err);
@@ -59,8 +71,7 @@ int workshop_open(const struct workshop_setting *setting, struct workshop **out,
 
 void workshop_close(struct workshop *workshop) {
   if (workshop) {
-    model_close(workshop->model);
-    free(workshop->values);
+    close_model(workshop);
     pool_free(workshop->pool);
     habitat_free(&workshop->habitat);
     free(workshop->environment);
@@ -94,15 +105,14 @@ static int open_model(struct workshop *workshop, size_t experiment, uint64_t see
   if (workshop->model && workshop->seed == seed && workshop->weights == weights) {
     return 0;
   }
-  model_close(workshop->model);
-  free(workshop->values);
-  workshop->model = NULL;
+  close_model(workshop);
   workshop->values = weights ? with_weights(plan->model, weights, err) : NULL;
   if (weights && !workshop->values) {
     return err->code;
   }
   struct section section = {.table = weights ? plan->model->table : NULL, .values = workshop->values};
   workshop->model = model_open(weights ? &section : plan->model, seed, err);
+  workshop->projections.model = workshop->model;
   workshop->seed = seed;
   workshop->weights = weights;
   return workshop->model ? 0 : (int)err->code;
@@ -263,6 +273,7 @@ static int compute(struct workshop *workshop, size_t index, const char *key, con
                                   .host = setting->host,
                                   .pool = workshop->pool,
                                   .reference = setting->reference,
+                                  .projections = &workshop->projections,
                                   .state_path = state_path,
                                   .messages = {report->note, report->context},
                                   .progress = report->progress,
@@ -275,6 +286,9 @@ static int compute(struct workshop *workshop, size_t index, const char *key, con
   limit_memory(setting->memory, setting->threads);
   int status = job_run(&job, &setting->plan->jobs[index], workshop->model, &record, err);
   lift_limit(setting->memory);
+  if (projections_bytes(&workshop->projections) > MOST_KEPT) {
+    projections_free(&workshop->projections);
+  }
   bool spent = !leaves_no_trace(workshop, &record, before, report);
   const char *environment = status ? NULL : workshop_environment(workshop, err);
   status = status ? status : (environment ? 0 : (int)err->code);

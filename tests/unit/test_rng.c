@@ -135,15 +135,29 @@ static void test_streams_are_apart(void **state) {
   assert_int_equal(equal, 0);
 }
 
+/* Many at once are the same as one by one, wherever they begin and end. */
+static void test_normals(void **state) {
+  (void)state;
+  enum { MANY = 20000 };
+  static double out[MANY];
+  struct rng rng = rng_stream(17, "normals");
+  for (uint64_t first = 0; first < 2; first++) {
+    for (size_t n = MANY - 1; n <= MANY; n++) {
+      rng_normals(&rng, first, n, out);
+      for (size_t i = 0; i < n; i++) {
+        double alone = rng_normal(&rng, first + i);
+        assert_memory_equal(&out[i], &alone, sizeof alone);
+      }
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_known_answer),
-      cmocka_unit_test(test_stream_is_seed_and_name),
-      cmocka_unit_test(test_uniform),
-      cmocka_unit_test(test_normal_moments),
-      cmocka_unit_test(test_below),
-      cmocka_unit_test(test_permutation),
-      cmocka_unit_test(test_streams_are_apart),
+      cmocka_unit_test(test_known_answer), cmocka_unit_test(test_stream_is_seed_and_name),
+      cmocka_unit_test(test_uniform),      cmocka_unit_test(test_normal_moments),
+      cmocka_unit_test(test_normals),      cmocka_unit_test(test_below),
+      cmocka_unit_test(test_permutation),  cmocka_unit_test(test_streams_are_apart),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
