@@ -37,7 +37,10 @@ static void tensor_free(struct tensor *tensor) {
   for (unsigned i = 0; i < tensor->rank; i++) {
     free(tensor->axis[i].values);
   }
-  free(tensor->data);
+  if (!tensor->borrowed) {
+    free(tensor->data);
+  }
+  free(tensor->packed);
   attributes_free(&tensor->attributes);
 }
 
@@ -113,12 +116,16 @@ struct tensor *record_add(struct record *record, const struct tensor_spec *spec,
       return NULL;
     }
   }
-  tensor.data = memory_new(tensor.count, element_size[tensor.element], spec->name, err);
+  tensor.borrowed = spec->borrowed != NULL;
+  tensor.data =
+      tensor.borrowed ? spec->borrowed : memory_new(tensor.count, element_size[tensor.element], spec->name, err);
   if (!tensor.data) {
     tensor_free(&tensor);
     return NULL;
   }
-  fill_with_nan(&tensor);
+  if (!tensor.borrowed) {
+    fill_with_nan(&tensor);
+  }
   record->tensors[record->count] = tensor;
   return &record->tensors[record->count++];
 }

@@ -9,20 +9,37 @@
 
 #include <stdlib.h>
 
-/* Records of one experiment and scheme over its seeds, in the plan's order, become one. */
+/* What is left of a record whose tensors are in another one. */
+static void strip(struct record *record) {
+  struct record rest = {.seed = record->seed, .status = record->status};
+  record_free(record);
+  *record = rest;
+}
+
+/* Records of one experiment and scheme over its seeds, in the plan's order, become one. Theirs are released, so that
+ * memory holds each number once. */
 static int stack_seeds(const struct plan *plan, const struct run *run, size_t experiment, size_t scheme,
                        struct record *out, struct error *err) {
   const struct record **parts = memory_new(plan->n_jobs, sizeof *parts, "records", err);
-  if (!parts) {
-    return err->code;
-  }
+  struct record **own = parts ? memory_new(plan->n_jobs, sizeof *own, "records", err) : NULL;
+  int status = own ? 0 : (int)err->code;
   size_t count = 0;
-  for (size_t i = 0; i < plan->n_jobs; i++) {
+  for (size_t i = 0; !status && i < plan->n_jobs; i++) {
     if (plan->jobs[i].experiment == experiment && plan->jobs[i].scheme == scheme) {
+      own[count] = &run->records[i];
       parts[count++] = &run->records[i];
     }
   }
-  int status = record_stack(parts, count, out, err);
+  if (!status && count == 1) { /* as it is */
+    *out = *own[0];
+    *own[0] = (struct record){.seed = out->seed, .status = out->status};
+  } else if (!status) {
+    status = record_stack(parts, count, out, err);
+    for (size_t i = 0; i < count; i++) {
+      strip(own[i]);
+    }
+  }
+  free(own);
   free(parts);
   return status;
 }
@@ -61,7 +78,7 @@ static struct decide_source source_of(const struct plan_experiment *entry, const
 /* The key of what was decided, beside the verdict: whoever has the same one has the same decision. */
 static int sign(const struct plan *plan, struct run *run, const struct evidence *evidence, struct error *err) {
   char key[HASH_TEXT];
-  int status = decision_key(plan, run->records, evidence->digest, key, err);
+  int status = decision_key(plan, run->digests, evidence->digest, key, err);
   return status ? status : attributes_set_text(&run->decision.conclusion.comparisons[0].attributes, "key", key, err);
 }
 
@@ -128,6 +145,7 @@ void run_free(const struct plan *plan, struct run *run) {
   conclusion_free(&run->decision.conclusion);
   conclusion_free(&run->grid);
   free(run->records);
+  free(run->digests);
   free(run->experiments);
   *run = (struct run){0};
 }

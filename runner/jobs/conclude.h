@@ -2,6 +2,7 @@
 #ifndef PE_JOBS_CONCLUDE_H
 #define PE_JOBS_CONCLUDE_H
 
+#include "base/hash.h"
 #include "experiments/experiment.h"
 
 /* One experiment's records and what compares them. */
@@ -11,7 +12,8 @@ struct run_experiment {
 };
 
 struct run {
-  struct record *records;             /* [plan->n_jobs]; RECORD_NOT_RUN where a job was not run */
+  struct record *records; /* [plan->n_jobs]; RECORD_NOT_RUN where a job was not run; run_conclude takes their tensors */
+  char (*digests)[HASH_TEXT];         /* [plan->n_jobs] of the records (record_digest), before that */
   struct run_experiment *experiments; /* [plan->n_experiments]; filled by run_conclude */
   struct run_experiment decision;     /* judged from all the others where the plan decides; filled by run_conclude */
   struct conclusion grid;             /* of experiments on several models; filled by run_conclude */

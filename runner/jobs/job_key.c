@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "input/tensor_file.h"
-#include "jobs/record_digest.h"
 #include "results/results.h"
 
 #include <inttypes.h>
@@ -151,9 +150,9 @@ static char *name_evidence(void *context, const char *path, struct error *err) {
   return text_take(&text, err);
 }
 
-int decision_key(const struct plan *plan, const struct record *records, const char *trained, char key[HASH_TEXT],
+int decision_key(const struct plan *plan, char (*digests)[HASH_TEXT], const char *trained, char key[HASH_TEXT],
                  struct error *err) {
-  char digest[HASH_TEXT], evidence[HASH_TEXT];
+  char evidence[HASH_TEXT];
   snprintf(evidence, sizeof evidence, "%s", trained);
   const struct path_names names = {name_evidence, evidence};
   char *section = plan_print_piece(plan, PIECE_DECISION, 0, &names, err);
@@ -162,9 +161,8 @@ int decision_key(const struct plan *plan, const struct record *records, const ch
   int status = section ? 0 : (int)err->code;
   for (size_t i = 0; !status && i < plan->n_jobs; i++) {
     const struct job *job = &plan->jobs[i];
-    status = record_digest(&records[i], digest, err);
     text_printf(&text, "%s/%s %s\n", plan->experiments[job->experiment].label, plan->schemes[job->scheme].label,
-                digest);
+                digests[i]);
   }
   free(section);
   char *whole = text_take(&text, err);

@@ -25,10 +25,10 @@ struct job_key_setting {
 int job_keys(const struct plan *plan, const struct job_key_setting *setting, char (*keys)[HASH_TEXT],
              struct error *err);
 
-/* The key of the plan's decision: SHA-256 over the section `decision`, the records [n_jobs] that it rests on, and the
- * bytes of the file with trained models (their digest; "": there is none), whatever it is called and wherever it lies.
- * 0, ERROR_MEMORY or ERROR_INTERNAL. */
-int decision_key(const struct plan *plan, const struct record *records, const char *trained, char key[HASH_TEXT],
+/* The key of the plan's decision: SHA-256 over the section `decision`, the records that it rests on (digests [n_jobs]),
+ * and the bytes of the file with trained models (their digest; "": there is none), whatever it is called and wherever
+ * it lies. 0, ERROR_MEMORY or ERROR_INTERNAL. */
+int decision_key(const struct plan *plan, char (*digests)[HASH_TEXT], const char *trained, char key[HASH_TEXT],
                  struct error *err);
 
 #endif

@@ -13,16 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct digest {
-  char text[HASH_TEXT];
-};
-
 struct joining {
   const struct plan *plan;
   const struct join_request *request;
   struct run run;
   struct environments environments;
-  struct digest *digests; /* of the jobs' records */
   struct run_job *jobs;
   bool whole;
 };
@@ -34,10 +29,10 @@ static int read_job(struct joining *joining, size_t i, struct error *err) {
   int status = 0;
   switch (job->state) {
   case JOB_IN_PART:
-    status = part_read(joining->request->parts, job->key, record, &environment, err);
+    status = part_read(joining->request->parts, job->key, record, &environment, joining->run.digests[i], err);
     status = status ? status : environments_add(&joining->environments, environment, err);
     free(environment);
-    break;
+    return status;
   case JOB_LOST:
     status = job_record_name(joining->plan, &joining->plan->jobs[i], record, err);
     status = status ? status : job_record_fail(record, job->failure, err);
@@ -47,7 +42,7 @@ static int read_job(struct joining *joining, size_t i, struct error *err) {
     joining->whole = false;
     break;
   }
-  return status ? status : record_digest(record, joining->digests[i].text, err);
+  return status ? status : record_digest(record, joining->run.digests[i], err);
 }
 
 /* Whether the output will give back the record that went into it. */
@@ -60,7 +55,7 @@ static int judge_job(struct joining *joining, size_t i, bool *given_back, struct
   bool single = plan->experiments[job->experiment].info->trains;
   int status = record_unstack(stacked, (size_t)(job->seed - plan->seed), job->seed, single, &record, err);
   status = status ? status : record_digest(&record, digest, err);
-  *given_back = !status && !strcmp(digest, joining->digests[i].text);
+  *given_back = !status && !strcmp(digest, joining->run.digests[i]);
   record_free(&record);
   return status;
 }
@@ -79,7 +74,7 @@ static int judge_jobs(struct joining *joining, bool *needed, struct error *err) 
       needed[i] = !given_back;
     }
     if (given_back) {
-      joining->jobs[i] = (struct run_job){joining->request->jobs[i].key, joining->digests[i].text};
+      joining->jobs[i] = (struct run_job){joining->request->jobs[i].key, joining->run.digests[i]};
     }
   }
   return status;
@@ -128,8 +123,9 @@ static int write_output(struct joining *joining, struct error *err) {
 static int join(struct joining *joining, struct join_answer *answer, struct error *err) {
   const struct plan *plan = joining->plan;
   joining->run.records = memory_new(plan->n_jobs, sizeof *joining->run.records, "records", err);
-  joining->digests = joining->run.records ? memory_new(plan->n_jobs, sizeof *joining->digests, "digests", err) : NULL;
-  joining->jobs = joining->digests ? memory_new(plan->n_jobs, sizeof *joining->jobs, "jobs", err) : NULL;
+  joining->run.digests =
+      joining->run.records ? memory_new(plan->n_jobs, sizeof *joining->run.digests, "digests", err) : NULL;
+  joining->jobs = joining->run.digests ? memory_new(plan->n_jobs, sizeof *joining->jobs, "jobs", err) : NULL;
   answer->needed = joining->jobs ? memory_new(plan->n_jobs, sizeof *answer->needed, "jobs", err) : NULL;
   int status = answer->needed ? 0 : (int)err->code;
   for (size_t i = 0; !status && i < plan->n_jobs; i++) {
@@ -156,7 +152,6 @@ int join_parts(const struct plan *plan, const struct join_request *request, stru
   }
   run_free(plan, &joining.run);
   environments_free(&joining.environments);
-  free(joining.digests);
   free(joining.jobs);
   return status;
 }

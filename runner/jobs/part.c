@@ -40,7 +40,7 @@ int part_write(const char *folder, const char *key, const struct record *record,
 }
 
 static int take_record(const char *path, const char *key, struct results_read *results, struct record *record,
-                       char **environment, struct error *err) {
+                       char **environment, char *digest, struct error *err) {
   const struct results_text *held = results_find_text(&results->file, "key");
   const struct results_text *made = results_find_text(&results->file, "environment");
   if (!held || !made || strcmp(held->text, key) != 0) {
@@ -51,11 +51,11 @@ static int take_record(const char *path, const char *key, struct results_read *r
     return error_set(err, ERROR_FILE_CONTENT, "%s: holds %zu records; a part has one", path, results->n_records);
   }
   const struct results_text *promised = results_find_text(&results->file, "digest");
-  char digest[HASH_TEXT];
-  if (record_digest(results->records[0], digest, err)) {
+  char found[HASH_TEXT];
+  if (record_digest(results->records[0], found, err)) {
     return err->code;
   }
-  if (!promised || strcmp(promised->text, digest) != 0) {
+  if (!promised || strcmp(promised->text, found) != 0) {
     return error_set(err, ERROR_FILE_CONTENT, "%s: is damaged: its numbers are not those that were written", path);
   }
   if (environment) {
@@ -64,20 +64,24 @@ static int take_record(const char *path, const char *key, struct results_read *r
       return err->code;
     }
   }
+  if (digest) {
+    memcpy(digest, found, sizeof found);
+  }
   *record = *results->records[0];
   *results->records[0] = (struct record){0}; /* now the caller's */
   return 0;
 }
 
-int part_read(const char *folder, const char *key, struct record *record, char **environment, struct error *err) {
+int part_read(const char *folder, const char *key, struct record *record, char **environment, char *digest,
+              struct error *err) {
   struct results_read results;
   char *path = part_path(folder, key, err);
   if (!path) {
     return err->code;
   }
-  int status = results_read(path, &results, err);
+  int status = results_read_packed(path, &results, err);
   if (!status) {
-    status = take_record(path, key, &results, record, environment, err);
+    status = take_record(path, key, &results, record, environment, digest, err);
     results_read_free(&results);
   }
   free(path);

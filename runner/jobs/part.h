@@ -16,10 +16,11 @@ char *part_path(const char *folder, const char *key, struct error *err);
 int part_write(const char *folder, const char *key, const struct record *record, const char *environment,
                struct pool *pool, struct error *err);
 
-/* Read a part back and check it whole: that it is one record, this key's, and the very one that was
- * written. The record is
- * the caller's, to be released with record_free; *environment (may be NULL) is to be freed. 0, or ERROR_FILE_READ,
- * ERROR_FILE_REFUSED, ERROR_FILE_CONTENT (damaged, or another's), ERROR_MEMORY; then nothing is filled in. */
-int part_read(const char *folder, const char *key, struct record *record, char **environment, struct error *err);
+/* Read a part back and check it whole: that it is one record, this key's, and the very one that was written. The record
+ * is the caller's, to be released with record_free; *environment (may be NULL) is to be freed; digest [HASH_TEXT] (may
+ * be NULL) is the record's. 0, or ERROR_FILE_READ, ERROR_FILE_REFUSED, ERROR_FILE_CONTENT (damaged, or another's),
+ * ERROR_MEMORY; then nothing is filled in. */
+int part_read(const char *folder, const char *key, struct record *record, char **environment, char *digest,
+              struct error *err);
 
 #endif

@@ -1,6 +1,7 @@
 #include "jobs/stack.h"
 
 #include "base/memory.h"
+#include "results/packed.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -85,6 +86,9 @@ static int add_tensor(const struct record *const *parts, size_t count, const str
     const struct tensor *part = stack ? record_find(parts[i], tensor->name) : tensor;
     if (part) {
       memcpy((char *)added->data + i * bytes, part->data, bytes);
+      if (packed_copy(&added->packed, i * bytes, part->packed, 0, bytes, err)) {
+        return err->code;
+      }
     }
   }
   return copy_attributes(&tensor->attributes, true, &added->attributes, err);
@@ -175,18 +179,20 @@ static int take_tensor(const struct tensor *tensor, uint64_t seed, bool single, 
   for (unsigned i = 0; i < spec.rank; i++) {
     spec.axis[i] = axis_spec_of(&tensor->axis[i + stacked]);
   }
-  size_t slice = 0;
+  size_t slice = 0, count = 1;
   while (stacked && slice < tensor->axis[0].length &&
          (tensor->axis[0].values ? tensor->axis[0].values[slice] : (double)slice) != (double)seed) {
     slice++;
   }
-  struct tensor *added = record_add(out, &spec, err);
-  if (!added) {
-    return err->code;
+  bool there = !stacked || slice < tensor->axis[0].length;
+  for (unsigned i = 0; i < spec.rank; i++) {
+    count *= spec.axis[i].length;
   }
-  size_t bytes = added->count * record_element_size(tensor->element);
-  if (!stacked || slice < tensor->axis[0].length) {
-    memcpy(added->data, (const char *)tensor->data + slice * bytes, bytes);
+  size_t bytes = count * record_element_size(tensor->element);
+  spec.borrowed = there ? (char *)tensor->data + slice * bytes : NULL;
+  struct tensor *added = record_add(out, &spec, err);
+  if (!added || (there && packed_copy(&added->packed, 0, tensor->packed, slice * bytes, bytes, err))) {
+    return err->code;
   }
   return copy_attributes(&tensor->attributes, true, &added->attributes, err);
 }

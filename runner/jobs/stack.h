@@ -12,7 +12,8 @@ int record_stack(const struct record *const *parts, size_t count, struct record 
 
 /* Back again: the part of the `index`-th seed, which is `seed`; single: there was one part alone, whose axis `seed`, if
  * it has one, is its own (experiments that train). What stacking dropped (a tensor of other shape, a text
- * that differs by seed) is not in it: compare record_digest. 0 or ERROR_MEMORY; *out is to be released either way. */
+ * that differs by seed) is not in it: compare record_digest. Its numbers stay those of `stacked`, which must live
+ * longer. 0 or ERROR_MEMORY; *out is to be released either way. */
 int record_unstack(const struct record *stacked, size_t index, uint64_t seed, bool single, struct record *out,
                    struct error *err);
 

@@ -142,7 +142,7 @@ int take_finished(const struct plan *plan, const struct take_setting *setting, s
                      "output, remove it, or give --fresh",
                      setting->output);
   }
-  if (results_read(setting->output, &results, &taken->damage)) {
+  if (results_read_packed(setting->output, &results, &taken->damage)) {
     *err = taken->damage;
     return taken->damage.code == ERROR_MEMORY ? ERROR_MEMORY : 0;
   }

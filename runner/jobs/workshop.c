@@ -232,7 +232,7 @@ static bool take_part(struct workshop *workshop, const char *key, const struct j
   if (!there) {
     return false;
   }
-  if (part_read(workshop->setting.parts, key, &record, NULL, &err)) {
+  if (part_read(workshop->setting.parts, key, &record, NULL, NULL, &err)) {
     char note[sizeof err.text + 80];
     snprintf(note, sizeof note, "%s: this job is computed again", err.text);
     if (report->note) {

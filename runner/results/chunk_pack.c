@@ -103,3 +103,65 @@ size_t chunk_pack(struct chunk_packer *packer, const void *values, size_t bytes,
   }
   return count + CHECKSUM_BYTES;
 }
+
+struct chunk_unpacker {
+  size_t bytes;
+  unsigned char *shuffled; /* [bytes] */
+  struct libdeflate_decompressor *decompressor;
+};
+
+struct chunk_unpacker *chunk_unpacker_new(size_t bytes, struct error *err) {
+  struct chunk_unpacker *unpacker = memory_new(1, sizeof *unpacker, "unpacking a chunk", err);
+  if (!unpacker) {
+    return NULL;
+  }
+  unpacker->bytes = bytes;
+  unpacker->shuffled = memory_new(bytes, 1, "unpacking a chunk", err);
+  unpacker->decompressor = unpacker->shuffled ? libdeflate_alloc_decompressor() : NULL;
+  if (unpacker->shuffled && !unpacker->decompressor) {
+    error_set(err, ERROR_MEMORY, "unpacking a chunk: memory for it is not to be had");
+  }
+  if (!unpacker->decompressor) {
+    chunk_unpacker_free(unpacker);
+    return NULL;
+  }
+  return unpacker;
+}
+
+void chunk_unpacker_free(struct chunk_unpacker *unpacker) {
+  if (unpacker) {
+    libdeflate_free_decompressor(unpacker->decompressor);
+    free(unpacker->shuffled);
+    free(unpacker);
+  }
+}
+
+static void unshuffle(const unsigned char *planes, size_t plane, unsigned char *values, size_t bytes,
+                      size_t element_size) {
+  for (size_t byte = 0; byte < element_size; byte++) {
+    for (size_t i = 0; i < bytes / element_size; i++) {
+      values[i * element_size + byte] = planes[byte * plane + i];
+    }
+  }
+}
+
+bool chunk_unpack(struct chunk_unpacker *unpacker, const void *packed, size_t length, void *values, size_t bytes,
+                  size_t element_size) {
+  assert(bytes <= unpacker->bytes);
+  if (length <= CHECKSUM_BYTES) {
+    return false;
+  }
+  size_t count = length - CHECKSUM_BYTES;
+  const unsigned char *end = (const unsigned char *)packed + count;
+  uint32_t sum = 0;
+  for (unsigned i = 0; i < CHECKSUM_BYTES; i++) {
+    sum |= (uint32_t)end[i] << 8 * i;
+  }
+  if (sum != fletcher32(packed, count) ||
+      libdeflate_zlib_decompress(unpacker->decompressor, packed, count, unpacker->shuffled, unpacker->bytes, NULL) !=
+          LIBDEFLATE_SUCCESS) {
+    return false;
+  }
+  unshuffle(unpacker->shuffled, unpacker->bytes / element_size, values, bytes, element_size);
+  return true;
+}

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The level that datasets are said to be deflated with, for HDF5 or a tool that writes them again. */
@@ -25,5 +26,18 @@ size_t chunk_packed_most(size_t bytes);
 size_t chunk_pack(struct chunk_packer *packer, const void *values, size_t bytes, size_t element_size, void *packed);
 
 void chunk_packer_free(struct chunk_packer *packer); /* NULL is allowed */
+
+/* What unpacking needs; one thread at a time. */
+struct chunk_unpacker;
+
+/* For chunks of `bytes` bytes. NULL with ERROR_MEMORY. */
+struct chunk_unpacker *chunk_unpacker_new(size_t bytes, struct error *err);
+
+/* The first `bytes` bytes of the values of a chunk that has `length` bytes in the file. False: it is damaged, or was
+ * not made so; then some values may be written. */
+bool chunk_unpack(struct chunk_unpacker *unpacker, const void *packed, size_t length, void *values, size_t bytes,
+                  size_t element_size);
+
+void chunk_unpacker_free(struct chunk_unpacker *unpacker); /* NULL is allowed */
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "results/chunk_pack.h"
 #include "results/hdf5_error.h"
+#include "results/packed.h"
 
 #include <stdlib.h>
 
@@ -16,45 +17,74 @@ herr_t chunk_filters_set(hid_t create, const struct chunk_grid *grid) {
   return H5Pset_fletcher32(create);
 }
 
+/* A chunk as the file gets it: packed already, or in the slot's own memory. */
+struct slot {
+  const void *packed; /* NULL: to be packed */
+  size_t length;
+  char *own; /* [most] */
+};
+
 struct packing {
   const struct chunk_grid *grid;
-  const char *values;
-  size_t element_size;
+  const struct chunk_source *source;
   struct chunk_packer **packers; /* [threads], each made when it is needed */
   size_t threads;
-  size_t first;    /* chunk of the first slot */
-  size_t slots;    /* chunks packed at a time */
-  size_t room;     /* of a slot */
-  char *packed;    /* [slots][room] */
-  size_t *lengths; /* [slots] */
+  size_t first;   /* chunk of the first slot */
+  size_t n_slots; /* chunks packed at a time */
+  size_t most;    /* bytes of a packed chunk */
+  size_t after;   /* packed_find */
+  struct slot *slots;
+  char *memory; /* [n_slots][most] */
 };
 
 /* pool_task: one chunk into its slot. */
-static int pack_one(void *context, size_t slot, unsigned thread, struct error *err) {
+static int pack_one(void *context, size_t index, unsigned thread, struct error *err) {
   struct packing *packing = context;
+  struct slot *slot = &packing->slots[index];
+  if (slot->packed) {
+    return 0;
+  }
   struct chunk_packer **packer = &packing->packers[thread];
   *packer = *packer ? *packer : chunk_packer_new(packing->grid->bytes, err);
   if (!*packer) {
     return err->code;
   }
-  struct chunk_place place = chunk_grid_place(packing->grid, packing->first + slot);
-  packing->lengths[slot] = chunk_pack(*packer, packing->values + place.first, place.bytes, packing->element_size,
-                                      packing->packed + slot * packing->room);
+  struct chunk_place place = chunk_grid_place(packing->grid, packing->first + index);
+  slot->length = chunk_pack(*packer, (const char *)packing->source->values + place.first, place.bytes,
+                            packing->source->element_size, slot->own);
+  slot->packed = slot->own;
   return 0;
+}
+
+/* Look for the next `count` chunks among those that are packed already. Returns how many there are. */
+static size_t find_packed(struct packing *packing, size_t count) {
+  const struct packed_form form = {packing->source->element_size, packing->grid->bytes};
+  size_t found = 0;
+  for (size_t i = 0; i < count; i++) {
+    struct chunk_place place = chunk_grid_place(packing->grid, packing->first + i);
+    struct slot *slot = &packing->slots[i];
+    slot->packed =
+        packed_find(packing->source->packed, &form, place.first, (const char *)packing->source->values + place.first,
+                    place.bytes, &packing->after, &slot->length);
+    found += slot->packed != NULL;
+  }
+  return found;
 }
 
 static int begin(struct packing *packing, struct pool *pool, struct error *err) {
   size_t count = packing->grid->count;
   packing->threads = pool_threads(pool);
-  packing->slots = packing->threads > 1 ? packing->threads * CHUNKS_PER_THREAD : 1;
-  packing->slots = packing->slots < MOST_CHUNKS ? packing->slots : MOST_CHUNKS;
-  packing->slots = packing->slots < count ? packing->slots : count;
-  packing->room = chunk_packed_most(packing->grid->bytes);
+  packing->n_slots = packing->threads > 1 ? packing->threads * CHUNKS_PER_THREAD : 1;
+  packing->n_slots = packing->n_slots < MOST_CHUNKS ? packing->n_slots : MOST_CHUNKS;
+  packing->n_slots = packing->n_slots < count ? packing->n_slots : count;
+  packing->most = chunk_packed_most(packing->grid->bytes);
   packing->packers = memory_new(packing->threads, sizeof(struct chunk_packer *), "packing", err);
-  packing->packed = packing->packers ? memory_new(packing->slots, packing->room, "packed chunks", err) : NULL;
-  packing->lengths =
-      packing->packed ? memory_new(packing->slots, sizeof *packing->lengths, "packed chunks", err) : NULL;
-  return packing->lengths ? 0 : (int)err->code;
+  packing->slots = packing->packers ? memory_new(packing->n_slots, sizeof *packing->slots, "packing", err) : NULL;
+  packing->memory = packing->slots ? memory_new(packing->n_slots, packing->most, "packed chunks", err) : NULL;
+  for (size_t i = 0; packing->memory && i < packing->n_slots; i++) {
+    packing->slots[i].own = packing->memory + i * packing->most;
+  }
+  return packing->memory ? 0 : (int)err->code;
 }
 
 static void end(struct packing *packing) {
@@ -62,30 +92,30 @@ static void end(struct packing *packing) {
     chunk_packer_free(packing->packers[i]);
   }
   free(packing->packers);
-  free(packing->packed);
-  free(packing->lengths);
+  free(packing->slots);
+  free(packing->memory);
 }
 
-static int write_slots(const struct packing *packing, size_t count, hid_t dataset, const char *name,
-                       struct error *err) {
-  for (size_t slot = 0; slot < count; slot++) {
-    struct chunk_place place = chunk_grid_place(packing->grid, packing->first + slot);
-    if (H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, place.start, packing->lengths[slot],
-                       packing->packed + slot * packing->room) < 0) {
-      return hdf5_failed(ERROR_FILE_WRITE, "H5Dwrite_chunk", name, err);
+static int write_slots(const struct packing *packing, size_t count, hid_t dataset, struct error *err) {
+  for (size_t i = 0; i < count; i++) {
+    const struct slot *slot = &packing->slots[i];
+    struct chunk_place place = chunk_grid_place(packing->grid, packing->first + i);
+    if (H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, place.start, slot->length, slot->packed) < 0) {
+      return hdf5_failed(ERROR_FILE_WRITE, "H5Dwrite_chunk", packing->source->name, err);
     }
   }
   return 0;
 }
 
-int chunk_write_all(hid_t dataset, const struct chunk_grid *grid, const void *values, size_t element_size,
-                    struct pool *pool, const char *name, struct error *err) {
-  struct packing packing = {.grid = grid, .values = values, .element_size = element_size};
+int chunk_write_all(hid_t dataset, const struct chunk_grid *grid, const struct chunk_source *source, struct pool *pool,
+                    struct error *err) {
+  struct packing packing = {.grid = grid, .source = source};
   int status = begin(&packing, pool, err);
   while (!status && packing.first < grid->count) {
-    size_t left = grid->count - packing.first, now = left < packing.slots ? left : packing.slots;
-    status = pool_run(now > 1 ? pool : NULL, now, pack_one, &packing, err);
-    status = status ? status : write_slots(&packing, now, dataset, name, err);
+    size_t left = grid->count - packing.first, now = left < packing.n_slots ? left : packing.n_slots;
+    size_t missing = now - find_packed(&packing, now);
+    status = missing ? pool_run(missing > 1 ? pool : NULL, now, pack_one, &packing, err) : 0;
+    status = status ? status : write_slots(&packing, now, dataset, err);
     packing.first += now;
   }
   end(&packing);

@@ -163,7 +163,8 @@ static int write_values(hid_t dataset, const struct hdf5_array *array, const str
                         struct error *err) {
   hid_t type = memory_type(array->element);
   if (grid && H5Tequal(type, file_type(array->element)) > 0) {
-    return chunk_write_all(dataset, grid, array->data, H5Tget_size(type), array->pool, array->name, err);
+    const struct chunk_source source = {array->name, array->data, array->packed, H5Tget_size(type)};
+    return chunk_write_all(dataset, grid, &source, array->pool, err);
   }
   bool empty = element_count(array) == 0;
   return empty || H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, array->data) >= 0

@@ -37,8 +37,9 @@ int read_text(const struct hdf5_file *file, const char *path, char **text, struc
 /* *is_scale: the dataset is the values of an axis. */
 int read_is_scale(const struct hdf5_file *file, const char *path, bool *is_scale, struct error *err);
 
-/* Append dataset /.../<name> of `group` with its axes and attributes to `record`. */
-int read_tensor(const struct hdf5_file *file, const char *group, const char *name, struct record *record,
-                struct error *err);
+/* Append dataset /.../<name> of `group` with its axes and attributes to `record`; keep_packed: with its chunks as they
+ * are in the file. */
+int read_tensor(const struct hdf5_file *file, const char *group, const char *name, bool keep_packed,
+                struct record *record, struct error *err);
 
 #endif

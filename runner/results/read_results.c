@@ -92,7 +92,8 @@ static int read_attributes(const struct hdf5_file *file, const char *group, stru
   return result;
 }
 
-static int read_tensors(const struct hdf5_file *file, const char *group, struct record *record, struct error *err) {
+static int read_tensors(const struct hdf5_file *file, const char *group, bool keep_packed, struct record *record,
+                        struct error *err) {
   struct names names = {0};
   if (read_members(file, group, &names, err)) {
     return err->code;
@@ -108,7 +109,7 @@ static int read_tensors(const struct hdf5_file *file, const char *group, struct 
     }
     result = result ? result : read_is_scale(file, path, &is_scale, err);
     if (!result && !is_scale) {
-      result = read_tensor(file, group, names.items[i], record, err);
+      result = read_tensor(file, group, names.items[i], keep_packed, record, err);
     }
   }
   names_free(&names);
@@ -146,7 +147,7 @@ static int read_record(const struct hdf5_file *file, const char *experiment, con
   if (read_head(file, group, record, err) || read_attributes(file, group, record, err)) {
     return err->code;
   }
-  return read_tensors(file, group, record, err);
+  return read_tensors(file, group, results->keep_packed, record, err);
 }
 
 /* Take over `text` (NULL: none, and then 0) for as long as the results live. */
@@ -302,8 +303,8 @@ static int read_file(const struct hdf5_file *file, struct results_read *results,
   return result ? result : list_records(results, err);
 }
 
-int results_read(const char *path, struct results_read *results, struct error *err) {
-  *results = (struct results_read){0};
+static int read_path(const char *path, bool keep_packed, struct results_read *results, struct error *err) {
+  *results = (struct results_read){.keep_packed = keep_packed};
   struct hdf5_reports before = hdf5_errors_quiet();
   struct hdf5_file *file = hdf5_file_open_unlocked(path, err);
   int result = file ? read_file(file, results, err) : (int)err->code;
@@ -315,6 +316,14 @@ int results_read(const char *path, struct results_read *results, struct error *e
     *err = reason;
   }
   return result;
+}
+
+int results_read(const char *path, struct results_read *results, struct error *err) {
+  return read_path(path, false, results, err);
+}
+
+int results_read_packed(const char *path, struct results_read *results, struct error *err) {
+  return read_path(path, true, results, err);
 }
 
 int results_recognise(const char *path, bool *ours, struct error *err) {

@@ -15,6 +15,7 @@ struct results_read {
   const struct record **listed; /* records, as the experiments list them */
   char **owned;                 /* strings */
   size_t n_owned, owned_capacity;
+  bool keep_packed;
 };
 
 /* Read `path` whole. Only what results_write makes is accepted; the file is treated as foreign: nothing outside it is
@@ -22,6 +23,10 @@ struct results_read {
  * ERROR_FILE_CONTENT (not a results file, or of a newer format) or ERROR_MEMORY; then *results is empty. Records keep
  * their order. One thread at a time. */
 int results_read(const char *path, struct results_read *results, struct error *err);
+
+/* The same for tensors that will be written again: they keep their packed chunks, which another file gets as they are.
+ */
+int results_read_packed(const char *path, struct results_read *results, struct error *err);
 
 /* *ours: pe-run wrote `path`, as far as can be told, whether or not all of it is sound. 0 or ERROR_MEMORY. */
 int results_recognise(const char *path, bool *ours, struct error *err);

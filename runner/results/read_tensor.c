@@ -1,5 +1,6 @@
 #include "base/memory.h"
 #include "input/hdf5_transfer.h"
+#include "results/chunk_reader.h"
 #include "results/read_object.h"
 
 #include <hdf5_hl.h>
@@ -13,6 +14,7 @@ enum { PATH_SIZE = 512 };
 struct reading {
   const struct hdf5_file *file;
   const char *group;
+  bool keep_packed;
   struct tensor_spec spec;
   char axis_name[RECORD_MAX_RANK][RECORD_NAME];
   double *axis_values[RECORD_MAX_RANK];
@@ -216,6 +218,18 @@ static int read_other_attributes(const struct hdf5_file *file, const char *path,
   return result;
 }
 
+static int read_values(const struct reading *reading, const struct hdf5_dataset *dataset, struct tensor *tensor,
+                       struct error *err) {
+  hid_t type = memory_type(tensor->element);
+  if (!tensor->count || chunk_read_all(dataset, type, tensor->data, reading->keep_packed ? &tensor->packed : NULL) ||
+      hdf5_read_all(dataset->handle, type, tensor->count, tensor->data) >= 0) {
+    return 0;
+  }
+  char reason[256];
+  hdf5_reason(reason, sizeof reason);
+  return error_set(err, ERROR_FILE_READ, "%s: %s cannot be read: %s", reading->file->path, dataset->name, reason);
+}
+
 static int add_tensor(struct reading *reading, const struct hdf5_dataset *dataset, struct record *record,
                       struct error *err) {
   if (describe(reading, dataset, err) ||
@@ -226,17 +240,15 @@ static int add_tensor(struct reading *reading, const struct hdf5_dataset *datase
   if (!tensor) {
     return err->code;
   }
-  if (tensor->count && hdf5_read_all(dataset->handle, memory_type(tensor->element), tensor->count, tensor->data) < 0) {
-    char reason[256];
-    hdf5_reason(reason, sizeof reason);
-    return error_set(err, ERROR_FILE_READ, "%s: %s cannot be read: %s", reading->file->path, dataset->name, reason);
+  if (read_values(reading, dataset, tensor, err)) {
+    return err->code;
   }
   return read_other_attributes(reading->file, dataset->name, &tensor->attributes, err);
 }
 
-int read_tensor(const struct hdf5_file *file, const char *group, const char *name, struct record *record,
-                struct error *err) {
-  struct reading reading = {.file = file, .group = group, .spec = {.name = name}};
+int read_tensor(const struct hdf5_file *file, const char *group, const char *name, bool keep_packed,
+                struct record *record, struct error *err) {
+  struct reading reading = {.file = file, .group = group, .keep_packed = keep_packed, .spec = {.name = name}};
   char path[PATH_SIZE];
   if (!record_name_is_well_formed(name) || member_path(&reading, name, path, err)) {
     return error_set(err, ERROR_FILE_CONTENT, "%s: %s has a dataset '%s'; a results file names none like this",

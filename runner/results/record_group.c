@@ -213,6 +213,7 @@ static int write_tensor(struct record_group *group, const struct tensor *tensor,
                              .element = tensor->element,
                              .rank = tensor->rank,
                              .data = tensor->data,
+                             .packed = tensor->packed,
                              .pool = group->pool};
   hid_t scale[RECORD_MAX_RANK];
   for (unsigned i = 0; i < tensor->rank; i++) {

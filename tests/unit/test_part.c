@@ -129,7 +129,7 @@ static void every_record_comes_back_bit_for_bit(void **state) {
     if (part_write(folder, KEY, &record, ENVIRONMENT, NULL, &err)) {
       fail_msg("%s", err.text);
     }
-    if (part_read(folder, KEY, &back, &environment, &err)) {
+    if (part_read(folder, KEY, &back, &environment, NULL, &err)) {
       fail_msg("%s", err.text);
     }
     assert_string_equal(environment, ENVIRONMENT);
@@ -157,7 +157,7 @@ static void a_failure_comes_back(void **state) {
   assert_int_equal(attributes_set_real(&record.attributes, "tiny", 4.9406564584124654e-324, &err), 0);
   assert_int_equal(attributes_set_int(&record.attributes, "least", INT64_MIN, &err), 0);
   assert_int_equal(part_write(folder, KEY, &record, ENVIRONMENT, NULL, &err), 0);
-  assert_int_equal(part_read(folder, KEY, &back, NULL, &err), 0);
+  assert_int_equal(part_read(folder, KEY, &back, NULL, NULL, &err), 0);
   assert_same_record(&record, &back);
   record_free(&record);
   record_free(&back);
@@ -185,7 +185,7 @@ static void a_logarithmic_axis_that_holds_zero_comes_back(void **state) {
   assert_non_null(tensor);
   assert_true(tensor->axis[0].log_values);
   assert_int_equal(part_write(folder, KEY, &record, ENVIRONMENT, NULL, &err), 0);
-  if (part_read(folder, KEY, &back, NULL, &err)) {
+  if (part_read(folder, KEY, &back, NULL, NULL, &err)) {
     fail_msg("%s", err.text);
   }
   assert_same_record(&record, &back);
@@ -216,7 +216,7 @@ static void a_damaged_part_is_refused(void **state) {
   write_any(folder, KEY);
   struct record sound;
   char expected[HASH_TEXT];
-  assert_int_equal(part_read(folder, KEY, &sound, NULL, &err), 0);
+  assert_int_equal(part_read(folder, KEY, &sound, NULL, NULL, &err), 0);
   assert_int_equal(record_digest(&sound, expected, &err), 0);
   char *path = part_path(folder, KEY, &err);
   FILE *file = fopen(path, "r+b");
@@ -231,7 +231,7 @@ static void a_damaged_part_is_refused(void **state) {
     assert_int_equal(fputc(byte ^ 0x10, file), byte ^ 0x10);
     assert_int_equal(fflush(file), 0);
     struct record record;
-    if (part_read(folder, KEY, &record, NULL, &err)) {
+    if (part_read(folder, KEY, &record, NULL, NULL, &err)) {
       refused++;
     } else {
       char digest[HASH_TEXT];
@@ -264,10 +264,10 @@ static void another_jobs_part_is_refused(void **state) {
   write_any(folder, other);
   char *from = part_path(folder, other, &err), *to = part_path(folder, KEY, &err);
   assert_int_equal(rename(from, to), 0);
-  assert_int_equal(part_read(folder, KEY, &record, NULL, &err), ERROR_FILE_CONTENT);
+  assert_int_equal(part_read(folder, KEY, &record, NULL, NULL, &err), ERROR_FILE_CONTENT);
   assert_non_null(strstr(err.text, "another job"));
   unlink(to);
-  assert_int_equal(part_read(folder, KEY, &record, NULL, &err), ERROR_FILE_READ);
+  assert_int_equal(part_read(folder, KEY, &record, NULL, NULL, &err), ERROR_FILE_READ);
   free(from);
   free(to);
   folder_remove(folder);
