@@ -52,6 +52,29 @@ void text_printf(struct text *text, const char *format, ...) {
   }
 }
 
+static bool reads_back(double value, int precision, char *digits, size_t size) {
+  snprintf(digits, size, "%.*g", precision, value);
+  return strtod(digits, NULL) == value;
+}
+
+/* The fewest digits that read back as the value. More digits are never worse, so that their number can be searched for
+ * (most have 15 or more); only below a power of two, where the next double is half as far as above, they may be. */
+static void fewest_digits(double value, char *digits, size_t size) {
+  int exponent, low = 1, high = 17;
+  bool is_power = fabs(frexp(value, &exponent)) == 0.5;
+  while (is_power && low < high && !reads_back(value, low, digits, size)) {
+    low++;
+  }
+  for (int probe = 15; !is_power && low < high; probe = (low + high) / 2) {
+    if (reads_back(value, probe, digits, size)) {
+      high = probe;
+    } else {
+      low = probe + 1;
+    }
+  }
+  snprintf(digits, size, "%.*g", low, value);
+}
+
 void text_append_double(struct text *text, double value) {
   if (isnan(value)) {
     text_append(text, "nan");
@@ -61,19 +84,14 @@ void text_append_double(struct text *text, double value) {
     text_append(text, value > 0 ? "inf" : "-inf");
     return;
   }
-  char digits[40];
+  char digits[320]; /* 25 are needed, but a compiler that knows nothing of %g warns */
   /* A base of 10000 or a length of 512000 is not 1e+04 or 5.12e+05 to anybody. */
   if (fabs(value) < 1e15 && value == trunc(value)) {
     snprintf(digits, sizeof digits, "%.0f", value);
     text_append(text, digits);
     return;
   }
-  for (int precision = 1; precision <= 17; precision++) {
-    snprintf(digits, sizeof digits, "%.*g", precision, value);
-    if (strtod(digits, NULL) == value) {
-      break;
-    }
-  }
+  fewest_digits(value, digits, sizeof digits);
   /* printf and strtod follow LC_NUMERIC; files do not. */
   const char *point = localeconv()->decimal_point;
   char *found = strcmp(point, ".") ? strstr(digits, point) : NULL;

@@ -185,24 +185,49 @@ static int make_bias(struct pair *pair, struct side *side, struct error *err) {
   return status;
 }
 
-/* scores [heads][T][T] = scale q.k + bias, summed in double. */
+enum { AT_ONCE = 8 };
+
+/* panel [d][AT_ONCE] = the rows k [count][d] beside each other, 0 behind the last. */
+static void pack(const float *k, size_t count, size_t d, double *panel) {
+  for (size_t c = 0; c < d; c++) {
+    for (size_t row = 0; row < AT_ONCE; row++) {
+      panel[c * AT_ONCE + row] = row < count ? (double)k[row * d + c] : 0;
+    }
+  }
+}
+
+/* sum [AT_ONCE] = q . k for each row of a panel. */
+static void products(const float *q, const double *panel, size_t d, double sum[AT_ONCE]) {
+  for (size_t row = 0; row < AT_ONCE; row++) {
+    sum[row] = 0;
+  }
+  for (size_t c = 0; c < d; c++) {
+    for (size_t row = 0; row < AT_ONCE; row++) {
+      sum[row] += (double)q[c] * panel[c * AT_ONCE + row];
+    }
+  }
+}
+
+/* scores [heads][T][T] = scale q.k + bias, each summed in double from its first channel to its last. */
 static int make_scores(struct pair *pair, struct side *side, struct error *err) {
   size_t n = pair->n, d = side->width;
-  double scale = instance_score_scale(side->instance, 1 / sqrt(pair->head_dim));
-  side->scores = memory_new_3d(pair->heads, n, n, sizeof *side->scores, "scores", err);
+  double scale = instance_score_scale(side->instance, 1 / sqrt(pair->head_dim)), sum[AT_ONCE];
+  double *panel = memory_new(d, sizeof sum, "keys", err);
+  side->scores = panel ? memory_new_unset(pair->heads, n, n, sizeof *side->scores, "scores", err) : NULL;
   for (size_t h = 0; side->scores && h < pair->heads; h++) {
-    for (size_t i = 0; i < n; i++) {
-      for (size_t j = 0; j < n; j++) {
-        const float *q = side->q + (h * n + i) * d, *k = side->k + (h * n + j) * d;
-        double sum = 0;
-        for (size_t c = 0; c < d; c++) {
-          sum += (double)q[c] * k[c];
+    for (size_t first = 0; first < n; first += AT_ONCE) {
+      size_t count = n - first < AT_ONCE ? n - first : AT_ONCE;
+      pack(side->k + (h * n + first) * d, count, d, panel);
+      for (size_t i = 0; i < n; i++) {
+        size_t at = (h * n + i) * n + first;
+        products(side->q + (h * n + i) * d, panel, d, sum);
+        for (size_t j = 0; j < count; j++) {
+          side->scores[at + j] = (float)(scale * sum[j] + (side->bias ? (double)side->bias[at + j] : 0));
         }
-        size_t at = (h * n + i) * n + j;
-        side->scores[at] = (float)(scale * sum + (side->bias ? side->bias[at] : 0));
       }
     }
   }
+  free(panel);
   return side->scores ? 0 : (int)err->code;
 }
 

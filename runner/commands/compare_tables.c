@@ -217,29 +217,34 @@ int pair_show_vectors(struct pair *pair, struct finding *finding, struct error *
   return status;
 }
 
-/* Scores of pairs whose distance is in [low, high). */
+/* Scores of pairs whose distance is in [0, 1), [1, 2), [2, 4) and so on; farther ones than 2^54 are left out. */
+enum { BANDS = 55 };
+
 struct band {
   double largest, squares_a, squares_b;
   size_t count;
 };
 
-static struct band band_of(const struct pair *pair, double low, double high) {
+static void fill_bands(const struct pair *pair, struct band bands[BANDS]) {
   const struct side *a = &pair->sides[0], *b = &pair->sides[1];
   size_t n = pair->n, axes = a->positions.axes;
-  struct band band = {0};
   for (size_t i = 0; i < n; i++) {
     for (size_t j = 0; j < n; j++) {
       double distance = fabs(a->positions.values[i * axes] - a->positions.values[j * axes]);
-      for (size_t h = 0; distance >= low && distance < high && h < pair->heads; h++) {
-        size_t at = (h * n + i) * n + j;
-        band.largest = fmax(band.largest, fabs((double)a->scores[at] - b->scores[at]));
-        band.squares_a += (double)a->scores[at] * a->scores[at];
-        band.squares_b += (double)b->scores[at] * b->scores[at];
-        band.count++;
+      int which = distance < 1 ? 0 : ilogb(distance) + 1;
+      if (which < 0 || which >= BANDS) {
+        continue;
+      }
+      struct band *band = &bands[which];
+      for (size_t h = 0; h < pair->heads; h++) {
+        double ours = (double)a->scores[(h * n + i) * n + j], theirs = (double)b->scores[(h * n + i) * n + j];
+        band->largest = fmax(band->largest, fabs(ours - theirs));
+        band->squares_a += ours * ours;
+        band->squares_b += theirs * theirs;
+        band->count++;
       }
     }
   }
-  return band;
 }
 
 static int score_row(const struct band *band, double low, double high, struct table *table, struct error *err) {
@@ -263,9 +268,11 @@ int pair_show_scores(struct pair *pair, struct finding *finding, struct error *e
   status = status ? status : table_column(&table, "rms_first", "rms of the first", true, false, err);
   status = status ? status : table_column(&table, "rms_second", "rms of the second", true, false, err);
   status = status ? status : table_column(&table, "scores", "scores", true, false, err);
-  for (double low = 0, high = 1; !status && low < 1e16; low = high, high = 2 * high) {
-    struct band band = band_of(pair, low, high);
-    status = band.count ? score_row(&band, low, high, &table, err) : 0;
+  struct band bands[BANDS] = {0};
+  fill_bands(pair, bands);
+  double low = 0, high = 1;
+  for (size_t i = 0; !status && i < BANDS; i++, low = high, high = 2 * high) {
+    status = bands[i].count ? score_row(&bands[i], low, high, &table, err) : 0;
   }
   status = status ? status : show(pair, &table, err);
   table_free(&table);
