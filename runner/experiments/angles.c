@@ -133,12 +133,23 @@ void angles_turn(const struct angles *angles, const struct angle_rounding *round
 
 void angles_turn_row(const struct angles *angles, const struct angle_rounding *rounding, const double *cosine,
                      const double *sine, size_t width, double *row) {
-  for (size_t i = 0; i < angles->n_pairs; i++) {
-    double *a = row + angles->channel[2 * i], *b = row + angles->channel[2 * i + 1];
-    double products[] = {*a * cosine[i], *b * sine[i], *b * cosine[i], *a * sine[i]};
-    round_row(products, 4, rounding->format[STAGE_PRODUCT]);
-    *a = products[0] - products[1];
-    *b = products[2] + products[3];
+  enum { AT_ONCE = 16 };
+  double products[4 * AT_ONCE];
+  for (size_t first = 0; first < angles->n_pairs; first += AT_ONCE) {
+    size_t count = angles->n_pairs - first < AT_ONCE ? angles->n_pairs - first : AT_ONCE;
+    const size_t *channel = angles->channel + 2 * first;
+    for (size_t i = 0; i < count; i++) {
+      double a = row[channel[2 * i]], b = row[channel[2 * i + 1]];
+      products[4 * i] = a * cosine[first + i];
+      products[4 * i + 1] = b * sine[first + i];
+      products[4 * i + 2] = b * cosine[first + i];
+      products[4 * i + 3] = a * sine[first + i];
+    }
+    round_row(products, 4 * count, rounding->format[STAGE_PRODUCT]);
+    for (size_t i = 0; i < count; i++) {
+      row[channel[2 * i]] = products[4 * i] - products[4 * i + 1];
+      row[channel[2 * i + 1]] = products[4 * i + 2] + products[4 * i + 3];
+    }
   }
   round_row(row, width, rounding->format[STAGE_OUTPUT]);
 }

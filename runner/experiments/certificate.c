@@ -461,15 +461,27 @@ static int still_scores(struct certificate *c, enum certificate_stage stage, enu
   return 0;
 }
 
+int certificate_off(struct certificate *c, enum certificate_stage stage, enum number_format format, double shift,
+                    struct certificate_errors *out, struct error *err) {
+  const struct stage_formats formats = formats_of(stage, format);
+  size_t count = c->samples * c->setting.distances;
+  double *still;
+  *out = (struct certificate_errors){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+  int status = move_to(c, shift, err);
+  status = status ? status : still_scores(c, stage, format, &formats, &still, err);
+  status = status ? status : certificate_scores(c, &c->moved, &formats, c->scores, err);
+  if (!status) {
+    size_up(c->scores, still, count, &out->drift_rms, &out->drift_max);
+    size_up(c->scores, c->moved.score, count, &out->fidelity_rms, &out->fidelity_max);
+  }
+  return status;
+}
+
 int certificate_measure(struct certificate *c, enum certificate_stage stage, enum number_format format, double shift,
                         struct certificate_errors *out, struct error *err) {
   const struct stage_formats formats = formats_of(stage, format);
   size_t count = c->samples * c->setting.distances;
-  double *still;
-  *out = (struct certificate_errors){.growing = NAN, .twice_rms = NAN, .twice_max = NAN};
-  int status = move_to(c, shift, err);
-  status = status ? status : still_scores(c, stage, format, &formats, &still, err);
-  status = status ? status : certificate_scores(c, &c->moved, &formats, c->scores, err);
+  int status = certificate_off(c, stage, format, shift, out, err);
   if (!status && formats.twice) {
     const struct stage_formats once = formats_of(CERTIFICATE_OUTPUT, format);
     status = certificate_scores(c, &c->moved, &once, c->others, err);
@@ -478,8 +490,6 @@ int certificate_measure(struct certificate *c, enum certificate_stage stage, enu
   if (status) {
     return status;
   }
-  size_up(c->scores, still, count, &out->drift_rms, &out->drift_max);
-  size_up(c->scores, c->moved.score, count, &out->fidelity_rms, &out->fidelity_max);
   out->growing = certificate_bounds(c, &formats);
   size_up(c->drift_bound, NULL, count, &out->drift_bound_rms, &out->drift_bound_max);
   size_up(c->fidelity_bound, NULL, count, &out->fidelity_bound_rms, &out->fidelity_bound_max);

@@ -85,8 +85,12 @@ struct certificate_errors {
   double twice_rms, twice_max;                   /* two rotations - one, stored in the format; NaN but for that stage */
 };
 
-/* ERROR_UNDEFINED where the scheme has no value at these positions (rounded ones, too). Asking for one shift after the
- * other, all its stages in a row, is what is fast. */
+/* Drift and fidelity alone, the rest NaN. ERROR_UNDEFINED where the scheme has no value at these positions (rounded
+ * ones, too). Asking for one shift after the other, all its stages in a row, is what is fast. */
+int certificate_off(struct certificate *certificate, enum certificate_stage stage, enum number_format format,
+                    double shift, struct certificate_errors *out, struct error *err);
+
+/* All of them. */
 int certificate_measure(struct certificate *certificate, enum certificate_stage stage, enum number_format format,
                         double shift, struct certificate_errors *out, struct error *err);
 

@@ -63,6 +63,25 @@ static void angle_errors(const struct certificate *c, const struct scene *scene,
   }
 }
 
+/* Sums over the pairs of size times error, of samples first .. first + AT_ONCE - 1: chains of additions beside each
+ * other overlap. */
+enum { AT_ONCE = 4 };
+
+static void angle_sums(const struct certificate *c, size_t first, size_t pairs, double all[AT_ONCE],
+                       double growing[AT_ONCE]) {
+  const double *sizes[AT_ONCE];
+  for (size_t s = 0; s < AT_ONCE; s++) {
+    sizes[s] = c->pair_sizes + (first + s < c->samples ? first + s : first) * pairs;
+    all[s] = growing[s] = 0;
+  }
+  for (size_t i = 0; i < pairs; i++) {
+    for (size_t s = 0; s < AT_ONCE; s++) {
+      all[s] += sizes[s][i] * c->angle_error[i];
+      growing[s] += sizes[s][i] * c->growing_error[i];
+    }
+  }
+}
+
 /* out [samples][distances] for a scheme of angles; the part that grows with position. */
 static double redone_bound(struct certificate *c, const struct scene *scene, const struct stage_formats *formats,
                            bool frequency, double *out) {
@@ -70,15 +89,14 @@ static double redone_bound(struct certificate *c, const struct scene *scene, con
   double factor = scene->angles.factor, square = factor * factor, relative, absolute, most = 0;
   row_errors(formats, factor, &relative, &absolute);
   double rows = (1 + relative) * (1 + relative), summing = summing_error(c, formats->accumulation);
+  double all[AT_ONCE], grown[AT_ONCE];
   for (size_t d = 0; d < n; d++) {
     angle_errors(c, scene, formats, d, frequency, c->angle_error, c->growing_error);
     for (size_t s = 0; s < c->samples; s++) {
-      const double *sizes = c->pair_sizes + s * pairs;
-      double off = 0, growing = 0;
-      for (size_t i = 0; i < pairs; i++) {
-        off += sizes[i] * c->angle_error[i];
-        growing += sizes[i] * c->growing_error[i];
+      if (s % AT_ONCE == 0) {
+        angle_sums(c, s, pairs, all, grown);
       }
+      double off = all[s % AT_ONCE], growing = grown[s % AT_ONCE];
       double size = square * c->turned[s] + c->unturned[s];
       double each = absolute * (c->sums[s] * fmax(1, factor) * (1 + relative) + absolute * (double)c->width);
       double bound = rows * square * off + (rows - 1) * size + each + summing * (rows * size + each) +

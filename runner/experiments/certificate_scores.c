@@ -207,19 +207,25 @@ int certificate_rows(struct certificate *c, const struct scene *scene, const str
   return 0;
 }
 
-/* query . key in float64, or every partial sum stored in `format`. */
-static double product(const double *query, const double *key, size_t width, enum number_format format) {
-  double sum = 0;
-  if (format == FORMAT_FLOAT64) {
-    for (size_t c = 0; c < width; c++) {
-      sum += query[c] * key[c];
-    }
-    return sum;
+/* sum [count] = queries [count][width] . key in float64, or every partial sum stored in `format`. Each is a chain of
+ * additions; chains beside each other overlap. */
+enum { AT_ONCE = 8 };
+
+static void products(const double *queries, size_t count, const double *key, size_t width, enum number_format format,
+                     double sum[AT_ONCE]) {
+  const double *row[AT_ONCE];
+  for (size_t i = 0; i < AT_ONCE; i++) {
+    row[i] = queries + (i < count ? i : 0) * width; /* places that are left over repeat the first row */
+    sum[i] = 0;
   }
   for (size_t c = 0; c < width; c++) {
-    sum = round_to_format(sum + query[c] * key[c], format);
+    for (size_t i = 0; i < AT_ONCE; i++) {
+      sum[i] += row[i][c] * key[c];
+    }
+    if (format != FORMAT_FLOAT64) {
+      round_row(sum, AT_ONCE, format);
+    }
   }
-  return sum;
 }
 
 int certificate_scores(struct certificate *c, struct scene *scene, const struct stage_formats *formats, double *scores,
@@ -238,9 +244,13 @@ int certificate_scores(struct certificate *c, struct scene *scene, const struct 
     if (status) {
       return status;
     }
+    bool biased = c->way == CERTIFICATE_AS_IT_IS && (c->sites & PE_SITE_BIAS);
+    double sum[AT_ONCE];
     for (size_t d = 0; d < n; d++) {
-      double score = c->scale * product(c->queries + d * c->width, c->key, c->width, formats->accumulation);
-      bool biased = c->way == CERTIFICATE_AS_IT_IS && (c->sites & PE_SITE_BIAS);
+      if (d % AT_ONCE == 0) {
+        products(c->queries + d * c->width, n - d, c->key, c->width, formats->accumulation, sum);
+      }
+      double score = c->scale * sum[d % AT_ONCE];
       scores[sample * n + d] = biased ? round_to_format(score + c->biases[d], formats->accumulation) : score;
     }
   }

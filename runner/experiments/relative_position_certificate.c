@@ -183,7 +183,7 @@ static int measure_first(struct survey *survey, struct error *err) {
     struct certificate_errors errors = {.fidelity_rms = NAN};
     enum certificate_stage stage = stage_at(survey, i / n_dtypes);
     int status = certificate_has(survey->certificate, stage)
-                     ? certificate_measure(survey->certificate, stage, dtype_at(survey, i % n_dtypes), 0, &errors, err)
+                     ? certificate_off(survey->certificate, stage, dtype_at(survey, i % n_dtypes), 0, &errors, err)
                      : 0;
     survey->first[i] = status ? NAN : errors.fidelity_rms;
     status = is_failure(status, err);
@@ -205,8 +205,8 @@ struct search {
 
 static int does_hold(struct survey *survey, const struct search *search, double shift, bool *holds, struct error *err) {
   struct certificate_errors errors;
-  int status = certificate_measure(survey->certificate, stage_at(survey, search->stage),
-                                   dtype_at(survey, search->dtype), shift, &errors, err);
+  int status = certificate_off(survey->certificate, stage_at(survey, search->stage), dtype_at(survey, search->dtype),
+                               shift, &errors, err);
   double value = search->quantity == DRIFT_RMS ? errors.drift_rms : errors.fidelity_rms;
   *holds = !status && value <= survey->tolerance; /* NaN does not */
   return is_failure(status, err);
