@@ -39,8 +39,8 @@ static void tensor_free(struct tensor *tensor) {
   }
   if (!tensor->borrowed) {
     free(tensor->data);
+    free(tensor->packed);
   }
-  free(tensor->packed);
   attributes_free(&tensor->attributes);
 }
 
@@ -92,6 +92,27 @@ static void fill_with_nan(struct tensor *tensor) {
   }
 }
 
+static int find_memory(struct tensor *tensor, const struct tensor_spec *spec, struct error *err) {
+  if (spec->lender) {
+    tensor->borrowed = true;
+    tensor->data = (char *)spec->lender->data + spec->lent_from;
+    tensor->packed = spec->lender->packed;
+    tensor->packed_first = spec->lender->packed_first + spec->lent_from;
+    return 0;
+  }
+  size_t size = element_size[tensor->element];
+  bool real = tensor->element == ELEMENT_F32 || tensor->element == ELEMENT_F64;
+  tensor->data = spec->unset || real ? memory_new_unset(tensor->count, 1, 1, size, spec->name, err)
+                                     : memory_new(tensor->count, size, spec->name, err);
+  if (!tensor->data) {
+    return err->code;
+  }
+  if (!spec->unset) {
+    fill_with_nan(tensor);
+  }
+  return 0;
+}
+
 struct tensor *record_add(struct record *record, const struct tensor_spec *spec, struct error *err) {
   assert(record_name_is_well_formed(spec->name) && spec->rank <= RECORD_MAX_RANK && !record_find(record, spec->name));
   struct tensor *grown =
@@ -116,15 +137,9 @@ struct tensor *record_add(struct record *record, const struct tensor_spec *spec,
       return NULL;
     }
   }
-  tensor.borrowed = spec->borrowed != NULL;
-  tensor.data =
-      tensor.borrowed ? spec->borrowed : memory_new(tensor.count, element_size[tensor.element], spec->name, err);
-  if (!tensor.data) {
+  if (find_memory(&tensor, spec, err)) {
     tensor_free(&tensor);
     return NULL;
-  }
-  if (!tensor.borrowed) {
-    fill_with_nan(&tensor);
   }
   record->tensors[record->count] = tensor;
   return &record->tensors[record->count++];

@@ -46,10 +46,11 @@ struct tensor {
   enum element element;
   unsigned rank; /* 0: a scalar */
   struct axis axis[RECORD_MAX_RANK];
-  size_t count;  /* product of the lengths */
-  void *data;    /* [count], row-major; zeroed when added, NaN for reals */
-  bool borrowed; /* data is another record's */
-  void *packed;  /* the same compressed, as the file has it that it was read from (results/packed.h), or NULL */
+  size_t count;        /* product of the lengths */
+  void *data;          /* [count], row-major; zeroed when added, NaN for reals */
+  void *packed;        /* the same compressed, as in the file that it was read from (results/packed.h), or NULL */
+  size_t packed_first; /* byte of what `packed` holds at which data begins */
+  bool borrowed;       /* data and packed are another record's */
   char long_name[160];
   char units[24];
   bool image;      /* best looked at as a picture of its last two axes */
@@ -104,11 +105,15 @@ struct tensor_spec {
   const char *units; /* may be NULL: "1" */
   bool image;
   bool log_values;
-  void *borrowed; /* NULL: the tensor gets memory of its own; else another record's, which lives longer */
+  bool unset; /* whatever bytes were there: the caller writes all of them */
+  const struct tensor
+      *lender;      /* NULL: the tensor gets memory of its own; else it has that one's, which lives longer, */
+  size_t lent_from; /* from this byte on */
 };
 
-/* Add a tensor and return it, its data NaN (reals) or 0 (integers), for the caller to fill, unless it is borrowed; the
- * record owns it and may move the struct at the next record_add, but never the data. NULL with ERROR_MEMORY. */
+/* Add a tensor and return it, its data NaN (reals) or 0 (integers), for the caller to fill, unless the spec says
+ * otherwise; the record owns it and may move the struct at the next record_add, but never the data. NULL with
+ * ERROR_MEMORY. */
 struct tensor *record_add(struct record *record, const struct tensor_spec *spec, struct error *err);
 
 /* Say what the values 0, 1, 2 ... of an ELEMENT_U8 tensor mean: words separated by spaces ("no yes"). 0 or

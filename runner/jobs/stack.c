@@ -86,7 +86,7 @@ static int add_tensor(const struct record *const *parts, size_t count, const str
     const struct tensor *part = stack ? record_find(parts[i], tensor->name) : tensor;
     if (part) {
       memcpy((char *)added->data + i * bytes, part->data, bytes);
-      if (packed_copy(&added->packed, i * bytes, part->packed, 0, bytes, err)) {
+      if (packed_copy(&added->packed, i * bytes, part->packed, part->packed_first, bytes, err)) {
         return err->code;
       }
     }
@@ -189,9 +189,10 @@ static int take_tensor(const struct tensor *tensor, uint64_t seed, bool single, 
     count *= spec.axis[i].length;
   }
   size_t bytes = count * record_element_size(tensor->element);
-  spec.borrowed = there ? (char *)tensor->data + slice * bytes : NULL;
+  spec.lender = there ? tensor : NULL;
+  spec.lent_from = slice * bytes;
   struct tensor *added = record_add(out, &spec, err);
-  if (!added || (there && packed_copy(&added->packed, 0, tensor->packed, slice * bytes, bytes, err))) {
+  if (!added) {
     return err->code;
   }
   return copy_attributes(&tensor->attributes, true, &added->attributes, err);

@@ -25,7 +25,7 @@ struct chunk_packer *chunk_packer_new(size_t bytes, struct error *err) {
     return NULL;
   }
   packer->bytes = bytes;
-  packer->shuffled = memory_new(bytes, 1, "packing a chunk", err);
+  packer->shuffled = memory_new_unset(bytes, 1, 1, 1, "packing a chunk", err);
   packer->compressor = packer->shuffled ? libdeflate_alloc_compressor(LEVEL) : NULL;
   if (packer->shuffled && !packer->compressor) {
     error_set(err, ERROR_MEMORY, "packing a chunk: memory for compressing is not to be had");
@@ -116,7 +116,7 @@ struct chunk_unpacker *chunk_unpacker_new(size_t bytes, struct error *err) {
     return NULL;
   }
   unpacker->bytes = bytes;
-  unpacker->shuffled = memory_new(bytes, 1, "unpacking a chunk", err);
+  unpacker->shuffled = memory_new_unset(bytes, 1, 1, 1, "unpacking a chunk", err);
   unpacker->decompressor = unpacker->shuffled ? libdeflate_alloc_decompressor() : NULL;
   if (unpacker->shuffled && !unpacker->decompressor) {
     error_set(err, ERROR_MEMORY, "unpacking a chunk: memory for it is not to be had");

@@ -65,9 +65,15 @@ bool chunk_read_all(const struct hdf5_dataset *dataset, hid_t type, void *values
     return false;
   }
   reading.most = chunk_packed_most(reading.grid.bytes);
-  reading.chunk = memory_new(reading.most, 1, "a chunk", &ignored);
+  reading.chunk = memory_new_unset(reading.most, 1, 1, 1, "a chunk", &ignored);
   reading.unpacker = reading.chunk ? chunk_unpacker_new(reading.grid.bytes, &ignored) : NULL;
+  const struct packed_form form = {reading.element_size, reading.grid.bytes};
   bool done = reading.unpacker != NULL;
+  if (done && packed) {
+    hsize_t stored = H5Dget_storage_size(dataset->handle);
+    *packed = packed_new(&form, reading.grid.count, (size_t)stored, &ignored);
+    done = *packed != NULL;
+  }
   for (size_t i = 0; done && i < reading.grid.count; i++) {
     done = read_chunk(&reading, i, values, packed);
   }

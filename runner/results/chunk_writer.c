@@ -64,8 +64,8 @@ static size_t find_packed(struct packing *packing, size_t count) {
     struct chunk_place place = chunk_grid_place(packing->grid, packing->first + i);
     struct slot *slot = &packing->slots[i];
     slot->packed =
-        packed_find(packing->source->packed, &form, place.first, (const char *)packing->source->values + place.first,
-                    place.bytes, &packing->after, &slot->length);
+        packed_find(packing->source->packed, &form, packing->source->packed_first + place.first,
+                    (const char *)packing->source->values + place.first, place.bytes, &packing->after, &slot->length);
     found += slot->packed != NULL;
   }
   return found;
@@ -80,7 +80,8 @@ static int begin(struct packing *packing, struct pool *pool, struct error *err) 
   packing->most = chunk_packed_most(packing->grid->bytes);
   packing->packers = memory_new(packing->threads, sizeof(struct chunk_packer *), "packing", err);
   packing->slots = packing->packers ? memory_new(packing->n_slots, sizeof *packing->slots, "packing", err) : NULL;
-  packing->memory = packing->slots ? memory_new(packing->n_slots, packing->most, "packed chunks", err) : NULL;
+  packing->memory =
+      packing->slots ? memory_new_unset(packing->n_slots, packing->most, 1, 1, "packed chunks", err) : NULL;
   for (size_t i = 0; packing->memory && i < packing->n_slots; i++) {
     packing->slots[i].own = packing->memory + i * packing->most;
   }

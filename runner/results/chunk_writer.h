@@ -12,7 +12,8 @@ herr_t chunk_filters_set(hid_t create, const struct chunk_grid *grid);
 struct chunk_source {
   const char *name; /* for messages */
   const void *values;
-  const void *packed; /* chunks that are packed already (packed.h), or NULL */
+  const void *packed;  /* chunks that are packed already (packed.h), or NULL */
+  size_t packed_first; /* byte of what they hold at which values begin */
   size_t element_size;
 };
 

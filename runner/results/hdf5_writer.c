@@ -96,7 +96,7 @@ int hdf5_image_take(hid_t file, void **bytes, size_t *count, struct error *err) 
   if (!result && size <= 0) {
     result = failed("H5Fget_file_image", "results in memory", err);
   }
-  void *image = result ? NULL : memory_new((size_t)size, 1, "results file", err);
+  void *image = result ? NULL : memory_new_unset((size_t)size, 1, 1, 1, "results file", err);
   if (!result && !image) {
     result = err->code;
   }
@@ -163,7 +163,11 @@ static int write_values(hid_t dataset, const struct hdf5_array *array, const str
                         struct error *err) {
   hid_t type = memory_type(array->element);
   if (grid && H5Tequal(type, file_type(array->element)) > 0) {
-    const struct chunk_source source = {array->name, array->data, array->packed, H5Tget_size(type)};
+    const struct chunk_source source = {.name = array->name,
+                                        .values = array->data,
+                                        .packed = array->packed,
+                                        .packed_first = array->packed_first,
+                                        .element_size = H5Tget_size(type)};
     return chunk_write_all(dataset, grid, &source, array->pool, err);
   }
   bool empty = element_count(array) == 0;

@@ -19,9 +19,10 @@ struct hdf5_array {
   enum element element;
   unsigned rank; /* 0: a scalar */
   hsize_t dim[RECORD_MAX_RANK];
-  const void *data;   /* row-major, in the machine's byte order */
-  const void *packed; /* chunks of it that are packed already (packed.h), or NULL */
-  struct pool *pool;  /* to compress with, or NULL */
+  const void *data;    /* row-major, in the machine's byte order */
+  const void *packed;  /* chunks of it that are packed already (packed.h), or NULL */
+  size_t packed_first; /* byte of what they hold at which data begins */
+  struct pool *pool;   /* to compress with, or NULL */
 };
 
 /* A new, empty file in memory. */

@@ -27,6 +27,19 @@ static const struct packed_chunk *chunk_at(const struct packed *packed, size_t a
   return (const struct packed_chunk *)(const void *)((const char *)packed + at);
 }
 
+void *packed_new(const struct packed_form *form, size_t count, size_t bytes, struct error *err) {
+  size_t capacity;
+  if (__builtin_mul_overflow(count, room_of(8), &capacity) || __builtin_add_overflow(capacity, bytes, &capacity) ||
+      __builtin_add_overflow(capacity, sizeof(struct packed), &capacity)) {
+    capacity = SIZE_MAX;
+  }
+  struct packed *block = memory_new_unset(capacity, 1, 1, 1, "packed chunks", err);
+  if (block) {
+    *block = (struct packed){*form, sizeof *block, capacity};
+  }
+  return block;
+}
+
 static int append(void **packed, const struct packed_form *form, const struct packed_chunk *chunk, const void *bytes,
                   struct error *err) {
   struct packed *block = *packed;

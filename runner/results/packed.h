@@ -15,6 +15,9 @@ struct packed_form {
   size_t chunk_bytes; /* of a whole chunk */
 };
 
+/* Room for `count` chunks of `bytes` bytes together, with none in it yet; to be freed. NULL with ERROR_MEMORY. */
+void *packed_new(const struct packed_form *form, size_t count, size_t bytes, struct error *err);
+
 /* Append a chunk: `bytes` bytes of values that begin at byte `first` of the tensor's, packed in `length` bytes. The
  * chunks come in ascending order. *packed: NULL at first. 0 or ERROR_MEMORY, and then *packed is as it was. */
 int packed_add(void **packed, const struct packed_form *form, size_t first, const void *values, size_t bytes,

@@ -147,7 +147,12 @@ static int read_record(const struct hdf5_file *file, const char *experiment, con
   if (read_head(file, group, record, err) || read_attributes(file, group, record, err)) {
     return err->code;
   }
-  return read_tensors(file, group, results->keep_packed, record, err);
+  int status = read_tensors(file, group, results->keep_packed, record, err);
+  if (results->only_check) {
+    record_free(record);
+    *record = (struct record){0};
+  }
+  return status;
 }
 
 /* Take over `text` (NULL: none, and then 0) for as long as the results live. */
@@ -303,8 +308,7 @@ static int read_file(const struct hdf5_file *file, struct results_read *results,
   return result ? result : list_records(results, err);
 }
 
-static int read_path(const char *path, bool keep_packed, struct results_read *results, struct error *err) {
-  *results = (struct results_read){.keep_packed = keep_packed};
+static int read_path(const char *path, struct results_read *results, struct error *err) {
   struct hdf5_reports before = hdf5_errors_quiet();
   struct hdf5_file *file = hdf5_file_open_unlocked(path, err);
   int result = file ? read_file(file, results, err) : (int)err->code;
@@ -319,11 +323,22 @@ static int read_path(const char *path, bool keep_packed, struct results_read *re
 }
 
 int results_read(const char *path, struct results_read *results, struct error *err) {
-  return read_path(path, false, results, err);
+  *results = (struct results_read){0};
+  return read_path(path, results, err);
 }
 
 int results_read_packed(const char *path, struct results_read *results, struct error *err) {
-  return read_path(path, true, results, err);
+  *results = (struct results_read){.keep_packed = true};
+  return read_path(path, results, err);
+}
+
+int results_check_whole(const char *path, struct error *err) {
+  struct results_read results = {.only_check = true};
+  int status = read_path(path, &results, err);
+  if (!status) {
+    results_read_free(&results);
+  }
+  return status;
 }
 
 int results_recognise(const char *path, bool *ours, struct error *err) {

@@ -15,7 +15,7 @@ struct results_read {
   const struct record **listed; /* records, as the experiments list them */
   char **owned;                 /* strings */
   size_t n_owned, owned_capacity;
-  bool keep_packed;
+  bool keep_packed, only_check;
 };
 
 /* Read `path` whole. Only what results_write makes is accepted; the file is treated as foreign: nothing outside it is
@@ -27,6 +27,9 @@ int results_read(const char *path, struct results_read *results, struct error *e
 /* The same for tensors that will be written again: they keep their packed chunks, which another file gets as they are.
  */
 int results_read_packed(const char *path, struct results_read *results, struct error *err);
+
+/* Whether results_read would read `path`: it is read whole, one record after the other, and nothing is kept. */
+int results_check_whole(const char *path, struct error *err);
 
 /* *ours: pe-run wrote `path`, as far as can be told, whether or not all of it is sound. 0 or ERROR_MEMORY. */
 int results_recognise(const char *path, bool *ours, struct error *err);

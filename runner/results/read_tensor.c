@@ -248,7 +248,8 @@ static int add_tensor(struct reading *reading, const struct hdf5_dataset *datase
 
 int read_tensor(const struct hdf5_file *file, const char *group, const char *name, bool keep_packed,
                 struct record *record, struct error *err) {
-  struct reading reading = {.file = file, .group = group, .keep_packed = keep_packed, .spec = {.name = name}};
+  struct reading reading = {
+      .file = file, .group = group, .keep_packed = keep_packed, .spec = {.name = name, .unset = true}};
   char path[PATH_SIZE];
   if (!record_name_is_well_formed(name) || member_path(&reading, name, path, err)) {
     return error_set(err, ERROR_FILE_CONTENT, "%s: %s has a dataset '%s'; a results file names none like this",

@@ -214,6 +214,7 @@ static int write_tensor(struct record_group *group, const struct tensor *tensor,
                              .rank = tensor->rank,
                              .data = tensor->data,
                              .packed = tensor->packed,
+                             .packed_first = tensor->packed_first,
                              .pool = group->pool};
   hid_t scale[RECORD_MAX_RANK];
   for (unsigned i = 0; i < tensor->rank; i++) {

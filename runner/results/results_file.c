@@ -215,12 +215,7 @@ static int check_written(void *context, const char *path, struct error *err) {
   }
   int failed = compare_bytes(file, context, path, err);
   fclose(file);
-  struct results_read results;
-  failed = failed ? failed : results_read(path, &results, err);
-  if (!failed) {
-    results_read_free(&results);
-  }
-  return failed;
+  return failed ? failed : results_check_whole(path, err);
 }
 
 int results_write_checked(const char *path, const struct results_file *file, struct error *err) {
