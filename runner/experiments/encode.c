@@ -2,6 +2,7 @@
 
 #include "attention/attention.h"
 #include "base/memory.h"
+#include "experiments/embedded.h"
 #include "experiments/projections.h"
 
 #include <stdlib.h>
@@ -155,18 +156,14 @@ static int add_positions(const struct experiment_context *context, const struct 
   const struct model *model = context->model;
   size_t d = model->d_model;
   double scale = (context->weakened ? WEAKENED_TO : 1) * model->pe_scale;
-  if (scale == 1 || !(instance_sites(scheme) & PE_SITE_EMBED)) {
-    int embedded = instance_embed(scheme, e->n, e->mapped, e->padding, e->seq_len, e->x, d, err);
-    return embedded ? embedded : check_fence(scheme, "embed_add", e->x, e->n, d, err);
+  if (!(instance_sites(scheme) & PE_SITE_EMBED)) {
+    return 0;
   }
-  float *added = memory_new_fenced(e->n, d * sizeof *added, "positions", err);
-  int status = added ? instance_embed(scheme, e->n, e->mapped, e->padding, e->seq_len, added, d, err) : (int)err->code;
-  status = status ? status : check_fence(scheme, "embed_add", added, e->n, d, err);
-  for (size_t i = 0; !status && i < e->n * d; i++) {
-    e->x[i] += (float)scale * added[i];
+  if (context->embedded || scale != 1) {
+    return embedded_add(context->embedded, scheme, e->n, e->mapped, e->padding, e->seq_len, scale, e->x, d, err);
   }
-  free(added);
-  return status;
+  int embedded = instance_embed(scheme, e->n, e->mapped, e->padding, e->seq_len, e->x, d, err);
+  return embedded ? embedded : check_fence(scheme, "embed_add", e->x, e->n, d, err);
 }
 
 /* e->x through a layer below the model's, under the mask that the weights were trained with. */

@@ -11,6 +11,7 @@
 #include "host/instance.h"
 #include "input/model.h"
 
+struct embedded;
 struct projections;
 struct host;
 
@@ -40,6 +41,7 @@ struct experiment_context {
   const struct instance *shuffled; /* the scheme with positions in random order; NULL: not made */
   const struct instance *trained;  /* what the weights were trained with; NULL: not known */
   struct pool *pool;               /* may be NULL */
+  struct embedded *embedded;       /* what is kept of positions added to the input; NULL: nothing is */
   struct projections *projections; /* what is kept of the model's tokens; NULL: nothing is */
   bool reference;                  /* float64 attention */
   bool weakened;                   /* a control: a tenth of what the scheme adds is added */

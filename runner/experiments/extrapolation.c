@@ -4,6 +4,7 @@
 #include "experiments/extrapolation.h"
 
 #include "base/memory.h"
+#include "experiments/embedded.h"
 #include "experiments/experiments.h"
 #include "experiments/projections.h"
 
@@ -152,18 +153,25 @@ static size_t tokens_wanted(const struct extrapolation *e) {
   return (size_t)fmax(longest * (double)e->spans, windows);
 }
 
-/* All parts, with what positions do not reach made once. */
+/* All parts, with what positions do not reach made once, and what is added at the same positions, too. */
 static int measure_all(const struct extrapolation *e, struct record *record, struct error *err) {
-  const struct experiment_context *context = e->context;
-  int status =
-      context->projections ? projections_prepare(context->projections, tokens_wanted(e), context->pool, err) : 0;
+  struct experiment_context context = *e->context;
+  struct extrapolation keeping = *e;
+  keeping.context = &context;
+  context.embedded = embedded_new(err);
+  int status = context.embedded ? 0 : (int)err->code;
+  if (!status && context.projections) {
+    status = projections_prepare(context.projections, tokens_wanted(e), context.pool, err);
+  }
   snprintf(record->signal, sizeof record->signal, "truncation_jsd");
-  status = status ? status : extrapolation_lengths(e, record, err);
-  status = status ? status : extrapolation_rows(e, record, err);
-  status = status ? status : extrapolation_windows(e, record, err);
-  status = status ? status : extrapolation_moved(e, record, err);
-  status = status ? status : extrapolation_frequencies(e, record, err);
-  return status ? status : extrapolation_controls(e, record, err);
+  status = status ? status : extrapolation_lengths(&keeping, record, err);
+  status = status ? status : extrapolation_rows(&keeping, record, err);
+  status = status ? status : extrapolation_windows(&keeping, record, err);
+  status = status ? status : extrapolation_moved(&keeping, record, err);
+  status = status ? status : extrapolation_frequencies(&keeping, record, err);
+  status = status ? status : extrapolation_controls(&keeping, record, err);
+  embedded_free(context.embedded);
+  return status;
 }
 
 static int save(const struct extrapolation *e, struct record *record, struct error *err) {
