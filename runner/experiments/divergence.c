@@ -1,6 +1,7 @@
 #include "experiments/divergence.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 /* p ln(p / m), 0 at p = 0. */
@@ -30,6 +31,16 @@ static double total(const float *p, size_t n) {
   return sum;
 }
 
+/* Whether total would be more than 0: weights are not negative, and a sum that is not a number is not more than 0. */
+static bool is_above_zero(const float *p, size_t n) {
+  int above = 0, no_number = 0;
+  for (size_t i = 0; i < n; i++) {
+    above |= p[i] > 0;
+    no_number |= p[i] != p[i];
+  }
+  return above && !no_number;
+}
+
 double divergence_jsd(const float *p, const float *q, size_t n) {
   return divergence_rows(p, n, q, n, 1);
 }
@@ -40,8 +51,7 @@ double divergence_rows(const float *a, size_t na, const float *b, size_t nb, siz
     const float *p = a + row * na;
     const float *q = b + row * nb;
     double dropped = total(p, na - nb);
-    double kept = total(p + (na - nb), nb);
-    if (dropped + kept > 0 && total(q, nb) > 0) {
+    if (is_above_zero(p, na) && is_above_zero(q, nb)) {
       /* A column that only p has weighs p ln(p / (p / 2)) / 2 = p ln 2 / 2. */
       sum += fmax(half_sum(p + (na - nb), q, nb) + dropped * M_LN2 / 2, 0);
     }

@@ -112,7 +112,8 @@ static void measure_logits(const struct lengths *l, size_t span, size_t head, co
     }
     visible++;
     outside += logit < low || logit > high;
-    furthest = fmax(furthest, fmax(low - logit, logit - high));
+    double below = low - logit, above = logit - high, off = below > above ? below : above;
+    furthest = off > furthest ? off : furthest;
   }
   if (isnan(low) || visible == 0) {
     return;

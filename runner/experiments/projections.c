@@ -77,7 +77,10 @@ const struct kept_text *projections_of(const struct projections *projections, si
 
 size_t projections_bytes(const struct projections *projections) {
   size_t tokens = 0;
-  for (size_t text = 0; projections->texts && text < projections->model->n_texts; text++) {
+  if (!projections->texts) {
+    return 0;
+  }
+  for (size_t text = 0; text < projections->model->n_texts; text++) {
     tokens += projections->texts[text].count;
   }
   return tokens * widths(projections->model) * sizeof(float);

@@ -29,7 +29,7 @@ int projections_prepare(struct projections *projections, size_t tokens, struct p
 const struct kept_text *projections_of(const struct projections *projections, size_t text, const size_t *index,
                                        size_t n);
 
-/* How much memory it has. */
+/* How much memory it has; 0 where nothing is kept, and there may be no model. */
 size_t projections_bytes(const struct projections *projections);
 
 /* Release what is kept; it may be prepared again. */

@@ -103,10 +103,19 @@ static void test_longer_than_is_kept(void **state) {
   real_plan_close(&real);
 }
 
+/* A worker that only trains has no model. */
+static void test_without_a_model(void **state) {
+  (void)state;
+  struct projections kept = {0};
+  assert_int_equal(projections_bytes(&kept), 0);
+  projections_free(&kept);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_endless),
       cmocka_unit_test(test_text),
+      cmocka_unit_test(test_without_a_model),
       cmocka_unit_test(test_longer_than_is_kept),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
