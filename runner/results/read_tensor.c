@@ -151,11 +151,38 @@ static int is_logarithmic(const struct reading *reading, const char *path, bool 
   return 0;
 }
 
-static int read_axis(struct reading *reading, const struct hdf5_dataset *dataset, unsigned i, struct error *err) {
+/* The axis of this name and length that a tensor of the record has already; NULL: none has. */
+static const struct axis *known_axis(const struct record *record, const char *name, size_t length) {
+  for (size_t i = 0; i < record->count; i++) {
+    const struct axis *axis = tensor_axis(&record->tensors[i], name);
+    if (axis && axis->length == length) {
+      return axis;
+    }
+  }
+  return NULL;
+}
+
+/* Axes of equal name in one group are the same: it is read once. The texts are copied, for the record may move what
+ * they stand in. */
+static int take_axis(struct reading *reading, unsigned i, const struct axis *known, struct error *err) {
+  struct axis_spec *axis = &reading->spec.axis[i];
+  *axis = axis_spec_of(known);
+  axis->name = reading->axis_name[i];
+  axis->long_name = reading->axis_long_name[i] = memory_copy_text(known->long_name, err);
+  axis->units = reading->axis_units[i] = axis->long_name ? memory_copy_text(known->units, err) : NULL;
+  return axis->units ? 0 : (int)err->code;
+}
+
+static int read_axis(struct reading *reading, const struct hdf5_dataset *dataset, const struct record *record,
+                     unsigned i, struct error *err) {
   struct axis_spec *axis = &reading->spec.axis[i];
   char *name = reading->axis_name[i];
   if (H5DSiterate_scales(dataset->handle, i, NULL, keep_name, name) <= 0 || !record_name_is_well_formed(name)) {
     return error_set(err, ERROR_FILE_CONTENT, "%s: axis %u of %s has no name", reading->file->path, i, dataset->name);
+  }
+  const struct axis *known = known_axis(record, name, axis->length);
+  if (known) {
+    return take_axis(reading, i, known, err);
   }
   axis->name = name;
   char path[PATH_SIZE];
@@ -170,7 +197,8 @@ static int read_axis(struct reading *reading, const struct hdf5_dataset *dataset
   return 0;
 }
 
-static int describe(struct reading *reading, const struct hdf5_dataset *dataset, struct error *err) {
+static int describe(struct reading *reading, const struct hdf5_dataset *dataset, const struct record *record,
+                    struct error *err) {
   const char *path = dataset->name;
   char *interpretation = NULL;
   if (read_text_attribute(reading->file, path, "long_name", &reading->long_name, err) ||
@@ -183,7 +211,7 @@ static int describe(struct reading *reading, const struct hdf5_dataset *dataset,
   reading->spec.image = interpretation && !strcmp(interpretation, "image");
   free(interpretation);
   for (unsigned i = 0; i < reading->spec.rank; i++) {
-    if (read_axis(reading, dataset, i, err)) {
+    if (read_axis(reading, dataset, record, i, err)) {
       return err->code;
     }
   }
@@ -232,7 +260,7 @@ static int read_values(const struct reading *reading, const struct hdf5_dataset 
 
 static int add_tensor(struct reading *reading, const struct hdf5_dataset *dataset, struct record *record,
                       struct error *err) {
-  if (describe(reading, dataset, err) ||
+  if (describe(reading, dataset, record, err) ||
       element_of(reading, dataset->name, dataset->type, &reading->spec.element, err)) {
     return err->code;
   }
