@@ -1,9 +1,9 @@
 /* One record of attention weights as a results file: image in memory, checksums and compression, write, fsync, rename.
- */
+ * And what a join does with it: the file is read, and its record, whose chunks are packed already, is written again. */
 #include "bench_command.h"
 
 #include "base/pool.h"
-#include "results/results.h"
+#include "results/read_results.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -33,6 +33,45 @@ static void fill_weights(float *weights, size_t heads, size_t n) {
       w[j] = j < seen ? w[j] * w[j] / (float)seen : 0.0f;
     }
   }
+}
+
+static int read_again(void *context, struct error *err) {
+  struct results_read results;
+  int status = results_read_packed(context, &results, err);
+  if (!status) {
+    results_read_free(&results);
+  }
+  return status;
+}
+
+/* "<name>_mib_per_s" of something that is done with the tensor. */
+static int measure_rate(const char *name, size_t megabytes, size_t repeats, int (*work)(void *, struct error *),
+                        void *context, json_t *result, struct error *err) {
+  char key[32];
+  json_t *times = json_object();
+  int status = bench_repeat(repeats, work, context, times, err);
+  if (!status) {
+    snprintf(key, sizeof key, "%s_mib_per_s", name);
+    bench_put(result, key, (double)megabytes / json_number_value(json_object_get(times, "seconds")));
+  }
+  json_decref(times);
+  return status;
+}
+
+/* The file is there. */
+static int measure_join(struct write_work *work, size_t megabytes, size_t repeats, json_t *result, struct error *err) {
+  struct results_read results;
+  char path[PATH_MAX + 32];
+  snprintf(path, sizeof path, "%s", work->path);
+  int status = measure_rate("read", megabytes, repeats, read_again, path, result, err);
+  status = status ? status : results_read_packed(path, &results, err);
+  if (!status) {
+    results.file.pool = work->file.pool;
+    struct write_work again = {.path = path, .file = results.file};
+    status = measure_rate("join", megabytes, repeats, write_results, &again, result, err);
+    results_read_free(&results);
+  }
+  return status;
 }
 
 static int measure(const char *path, size_t megabytes, size_t repeats, struct pool *pool, json_t *result,
@@ -66,9 +105,10 @@ static int measure(const char *path, size_t megabytes, size_t repeats, struct po
   if (!status && stat(work.path, &written) == 0) {
     bench_put(result, "file_mib", (double)written.st_size / 1048576.0);
     bench_put(result, "mib_per_s", (double)megabytes / json_number_value(json_object_get(result, "seconds")));
+    bench_put_peak(result);
+    status = measure_join(&work, megabytes, repeats, result, err);
     unlink(work.path);
   }
-  bench_put_peak(result);
   record_free(&record);
   return status;
 }

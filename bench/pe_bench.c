@@ -53,7 +53,7 @@ static struct bench benches[] = {
       {"steps", "timed steps; the median counts", "100"}},
      NULL},
     {"write",
-     "a results file with one float32 tensor of attention weights, put in place",
+     "a results file with one float32 tensor of attention weights, put in place; then read, and joined into another",
      bench_write,
      {{"megabytes", "of the tensor", "64"},
       {"threads", "that compress; 0: one per core", "0"},
