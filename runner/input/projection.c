@@ -65,42 +65,46 @@ __attribute__((always_inline)) static inline void multiply(const float *y, const
   }
 }
 
-typedef void kernel(const float *y, const float *panel, const float *bias, size_t d, float *out);
+/* What takes `rows` rows at once. */
+struct kernel {
+  size_t rows;
+  void (*multiply)(const float *y, const float *panel, const float *bias, size_t d, float *out);
+};
 
-static void one_row(const float *y, const float *panel, const float *bias, size_t d, float *out) {
-  multiply(y, panel, bias, d, 1, out);
-}
+#define KERNEL(name, count, attribute)                                                                                 \
+  attribute static void name(const float *y, const float *panel, const float *bias, size_t d, float *out) {            \
+    multiply(y, panel, bias, d, count, out);                                                                           \
+  }
 
-static void two_rows(const float *y, const float *panel, const float *bias, size_t d, float *out) {
-  multiply(y, panel, bias, d, 2, out);
-}
-
+KERNEL(one_row, 1, )
+KERNEL(two_rows, 2, )
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) static void four_rows_avx2(const float *y, const float *panel, const float *bias,
-                                                           size_t d, float *out) {
-  multiply(y, panel, bias, d, 4, out);
-}
-
-__attribute__((target("avx512f"))) static void eight_rows_avx512(const float *y, const float *panel, const float *bias,
-                                                                 size_t d, float *out) {
-  multiply(y, panel, bias, d, 8, out);
-}
+#define AVX2 __attribute__((target("avx2")))
+#define AVX512 __attribute__((target("avx512f")))
+KERNEL(one_row_avx2, 1, AVX2)
+KERNEL(two_rows_avx2, 2, AVX2)
+KERNEL(four_rows_avx2, 4, AVX2)
+KERNEL(one_row_avx512, 1, AVX512)
+KERNEL(two_rows_avx512, 2, AVX512)
+KERNEL(four_rows_avx512, 4, AVX512)
+KERNEL(eight_rows_avx512, 8, AVX512)
 #endif
 
-/* The widest kernel of this processor and how many rows it takes at once. */
-static kernel *choose_kernel(size_t *rows) {
+/* The kernels of this processor's widest registers, those of most rows first; the last takes one. */
+static const struct kernel *choose_kernels(void) {
+  static const struct kernel portable[] = {{2, two_rows}, {1, one_row}};
 #if defined(__x86_64__)
+  static const struct kernel avx2[] = {{4, four_rows_avx2}, {2, two_rows_avx2}, {1, one_row_avx2}};
+  static const struct kernel avx512[] = {
+      {8, eight_rows_avx512}, {4, four_rows_avx512}, {2, two_rows_avx512}, {1, one_row_avx512}};
   if (__builtin_cpu_supports("avx512f")) {
-    *rows = 8;
-    return eight_rows_avx512;
+    return avx512;
   }
   if (__builtin_cpu_supports("avx2")) {
-    *rows = 4;
-    return four_rows_avx2;
+    return avx2;
   }
 #endif
-  *rows = 2;
-  return two_rows;
+  return portable;
 }
 
 /* The columns of a tile lie in one head after the other: each head's share of a row is one piece. */
@@ -119,17 +123,18 @@ static void scatter(const float *tile, size_t rows, size_t first_row, size_t fir
 
 void projection_rows(const struct projection *projection, const float *y, size_t n, size_t head_dim, size_t head_stride,
                      float *out) {
-  size_t rows_at_once = 0, d = projection->d_in, d_out = projection->d_out;
-  kernel *many = choose_kernel(&rows_at_once);
+  size_t d = projection->d_in, d_out = projection->d_out;
   float tile[8 * PANEL];
   for (size_t column = 0; column < d_out; column += PANEL) {
     const float *panel = projection->panels + column * d, *bias = projection->bias + column;
     size_t columns = d_out - column < PANEL ? d_out - column : PANEL;
-    for (size_t row = 0; row < n;) {
-      size_t rows = n - row < rows_at_once ? 1 : rows_at_once;
-      (rows == 1 ? one_row : many)(y + row * d, panel, bias, d, tile);
-      scatter(tile, rows, row, column, columns, head_dim, head_stride, out);
-      row += rows;
+    const struct kernel *kernel = choose_kernels();
+    for (size_t row = 0; row < n; row += kernel->rows) {
+      while (kernel->rows > n - row) {
+        kernel++;
+      }
+      kernel->multiply(y + row * d, panel, bias, d, tile);
+      scatter(tile, kernel->rows, row, column, columns, head_dim, head_stride, out);
     }
   }
 }
