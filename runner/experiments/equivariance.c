@@ -41,22 +41,41 @@ static const struct key_spec keys[] = {
 static const struct key_table table = {"equivariance", "attention under permutations of its input", keys,
                                        sizeof keys / sizeof *keys};
 
-/* context [heads][n][value] of tokens index[0..n) at positions from 0. */
-static float *context_of(const struct experiment_context *context, const size_t *index, size_t n, bool causal,
-                         struct error *err) {
+/* Masks that attention is looked at under, and what comes out of it under each. */
+enum { MOST_MASKS = 2 };
+
+struct outputs {
+  float *of[MOST_MASKS]; /* [heads][n][value] */
+};
+
+static void outputs_free(struct outputs *outputs) {
+  for (size_t m = 0; m < MOST_MASKS; m++) {
+    free(outputs->of[m]);
+  }
+  *outputs = (struct outputs){0};
+}
+
+/* The context of tokens index[0..n) at positions from 0 under each mask; on error *out is empty. */
+static int contexts_of(const struct experiment_context *context, const size_t *index, size_t n, const int *masks,
+                       size_t n_masks, struct outputs *out, struct error *err) {
   struct sequence sequence = {.n = n, .index = index};
   struct encoded encoded;
-  if (encode_sequence(context, context->scheme, &sequence, &encoded, err)) {
-    return NULL;
+  *out = (struct outputs){0};
+  int status = encode_sequence(context, context->scheme, &sequence, &encoded, err);
+  if (status) {
+    return status;
   }
-  float *out = memory_new_3d(encoded.n_heads, n, encoded.value_width, sizeof *out, "attention context", err);
-  struct attention_output output = {.context = out};
-  if (out && attend(context, context->scheme, &encoded, 0, causal, &output, err)) {
-    free(out);
-    out = NULL;
+  for (size_t m = 0; !status && m < n_masks; m++) {
+    out->of[m] = memory_new_3d(encoded.n_heads, n, encoded.value_width, sizeof(float), "attention context", err);
+    struct attention_output output = {.context = out->of[m]};
+    status =
+        output.context ? attend(context, context->scheme, &encoded, 0, masks[m] == 1, &output, err) : (int)err->code;
   }
   encoded_free(&encoded);
-  return out;
+  if (status) {
+    outputs_free(out);
+  }
+  return status;
 }
 
 /* max |f(X_pi) - f(X)_pi| over heads, channels and rows [first_row, n). */
@@ -75,10 +94,13 @@ static double deviation(const float *moved, const float *still, const uint32_t *
   return largest;
 }
 
-/* out [count]: deviation for every permutation under one mask. */
-static int deviations(const struct experiment_context *context, const struct permutations *permutations, bool causal,
-                      bool last_row_only, double *out, double *size, struct error *err) {
-  size_t n = permutations->n;
+/* out [n_masks][count]: deviation for every permutation; *size: the largest element of what is permuted, or what it
+ * was.
+ */
+static int deviations(const struct experiment_context *context, const struct permutations *permutations,
+                      const int *masks, size_t n_masks, bool last_row_only, double *out, double *size,
+                      struct error *err) {
+  size_t n = permutations->n, count = permutations->count;
   const struct model *model = context->model;
   size_t *index = memory_new(n, sizeof *index, "token index", err);
   if (!index) {
@@ -87,28 +109,28 @@ static int deviations(const struct experiment_context *context, const struct per
   for (size_t i = 0; i < n; i++) {
     index[i] = i;
   }
-  float *still = context_of(context, index, n, causal, err);
-  int status = still ? 0 : (int)err->code;
-  for (size_t i = 0; still && i < model->n_heads * n * model->value_dim; i++) {
-    *size = fmax(*size, fabs((double)still[i]));
+  struct outputs still, moved;
+  int status = contexts_of(context, index, n, masks, n_masks, &still, err);
+  for (size_t i = 0; !status && i < n_masks * model->n_heads * n * model->value_dim; i++) {
+    size_t each = model->n_heads * n * model->value_dim;
+    *size = fmax(*size, fabs((double)still.of[i / each][i % each]));
   }
-  for (size_t p = 0; !status && p < permutations->count; p++) {
+  for (size_t p = 0; !status && p < count; p++) {
     const uint32_t *permutation = permutations->items + p * n;
     for (size_t i = 0; i < n; i++) {
       index[i] = permutation[i];
     }
-    float *moved = context_of(context, index, n, causal, err);
-    if (!moved) {
-      status = err->code;
-      break;
+    status = contexts_of(context, index, n, masks, n_masks, &moved, err);
+    for (size_t m = 0; !status && m < n_masks; m++) {
+      out[m * count + p] = deviation(moved.of[m], still.of[m], permutation, model->n_heads, n, model->value_dim,
+                                     last_row_only ? n - 1 : 0);
     }
-    out[p] = deviation(moved, still, permutation, model->n_heads, n, model->value_dim, last_row_only ? n - 1 : 0);
-    free(moved);
-    if (context->progress) {
-      context->progress(context->progress_context, (double)(p + 1) / (double)permutations->count, NULL);
+    outputs_free(&moved);
+    if (!status && context->progress) {
+      context->progress(context->progress_context, (double)(p + 1) / (double)count, NULL);
     }
   }
-  free(still);
+  outputs_free(&still);
   free(index);
   return status;
 }
@@ -156,10 +178,10 @@ static int add_survivors(const struct tensor *deviation, double bound, struct re
 
 static int measure_masks(const struct experiment_context *context, const struct permutations *permutations,
                          struct record *record, struct error *err) {
-  int masks[2];
+  int masks[MOST_MASKS];
   bool is_list;
   size_t n_masks = masks_of(context, masks, &is_list);
-  double axis_values[2] = {masks[0], masks[1]};
+  double axis_values[MOST_MASKS] = {masks[0], masks[1]};
   struct axis_spec mask_axis = {
       .name = "mask", .length = n_masks, .values = axis_values, .long_name = "mask (0 none, 1 causal)"};
   struct axis_spec permutation_axis = {.name = "permutation", .length = permutations->count};
@@ -175,14 +197,12 @@ static int measure_masks(const struct experiment_context *context, const struct 
   }
   double *out = tensor->data;
   double size = 0;
-  for (size_t m = 0; m < n_masks; m++) {
-    int status = deviations(context, permutations, masks[m] == 1, false, out + m * permutations->count, &size, err);
-    if (status) {
-      return status;
-    }
+  int status = deviations(context, permutations, masks, n_masks, false, out, &size, err);
+  if (status) {
+    return status;
   }
   double bound = rounding_bound(context->model, permutations->n, size);
-  int status = attributes_set_real(&record->attributes, "rounding_bound", bound, err);
+  status = attributes_set_real(&record->attributes, "rounding_bound", bound, err);
   status = status ? status : add_survivors(tensor, bound, record, err);
   for (size_t m = 0; !status && m < n_masks; m++) {
     size_t found = counterexample_find(permutations, out + m * permutations->count, bound);
@@ -215,7 +235,8 @@ static int measure_last_row(const struct experiment_context *context, size_t n, 
                           err);
   double size = 0;
   if (!status) {
-    status = tensor ? deviations(context, &kept, true, true, tensor->data, &size, err) : (int)err->code;
+    const int causal = 1;
+    status = tensor ? deviations(context, &kept, &causal, 1, true, tensor->data, &size, err) : (int)err->code;
   }
   permutations_free(&kept);
   return status;
@@ -248,7 +269,7 @@ static int run(const struct experiment_context *context, struct record *record, 
   if (!status) {
     status = measure_last_row(context, n, &rng, record, err);
   }
-  int masks[2];
+  int masks[MOST_MASKS];
   bool is_list;
   masks_of(context, masks, &is_list);
   if (!status && !is_list) {

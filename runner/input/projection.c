@@ -139,11 +139,13 @@ void projection_rows(const struct projection *projection, const float *y, size_t
   }
 }
 
-/* Mean and inverse deviation of NORM_ROWS rows [d]: each a chain of additions of its own, which overlap. */
+/* Rows of a layer norm that are worked on side by side: their sums, each a chain of additions, overlap. */
 enum { NORM_ROWS = 4 };
 
-static void row_moments(const float *const rows[NORM_ROWS], size_t d, double epsilon, double mean[NORM_ROWS],
-                        double inverse[NORM_ROWS]) {
+/* Mean and inverse deviation of NORM_ROWS rows [d]. */
+__attribute__((always_inline)) static inline void row_moments(const float *const rows[NORM_ROWS], size_t d,
+                                                              double epsilon, double mean[NORM_ROWS],
+                                                              double inverse[NORM_ROWS]) {
   double sum[NORM_ROWS] = {0}, squares[NORM_ROWS] = {0};
   for (size_t i = 0; i < d; i++) {
     for (size_t row = 0; row < NORM_ROWS; row++) {
@@ -164,21 +166,63 @@ static void row_moments(const float *const rows[NORM_ROWS], size_t d, double eps
   }
 }
 
-void layer_norm_rows(const float *x, size_t n, size_t d, const float *scale, const float *bias, double epsilon,
-                     float *out) {
-  for (size_t first = 0; first < n; first += NORM_ROWS) {
-    size_t count = n - first < NORM_ROWS ? n - first : NORM_ROWS;
+/* What layer_norm_rows is asked for. */
+struct norm {
+  const float *x;
+  size_t n, d;
+  const float *scale, *bias;
+  double epsilon;
+  float *out;
+};
+
+__attribute__((always_inline)) static inline void normalise(const struct norm *norm) {
+  size_t d = norm->d;
+  const float *scale = norm->scale, *bias = norm->bias;
+  for (size_t first = 0; first < norm->n; first += NORM_ROWS) {
+    size_t count = norm->n - first < NORM_ROWS ? norm->n - first : NORM_ROWS;
     const float *rows[NORM_ROWS];
-    double mean[NORM_ROWS], inverse[NORM_ROWS];
+    double means[NORM_ROWS], inverses[NORM_ROWS];
     for (size_t row = 0; row < NORM_ROWS; row++) {
-      rows[row] = x + (first + (row < count ? row : 0)) * d; /* places that are left over repeat the first row */
+      rows[row] = norm->x + (first + (row < count ? row : 0)) * d; /* places that are left over repeat the first row */
     }
-    row_moments(rows, d, epsilon, mean, inverse);
+    row_moments(rows, d, norm->epsilon, means, inverses);
     for (size_t row = 0; row < count; row++) {
-      float *to = out + (first + row) * d;
+      const float *from = rows[row];
+      float *to = norm->out + (first + row) * d;
+      double mean = means[row], inverse = inverses[row];
       for (size_t i = 0; i < d; i++) {
-        to[i] = (float)(((double)rows[row][i] - mean[row]) * inverse[row] * (double)scale[i] + (double)bias[i]);
+        to[i] = (float)(((double)from[i] - mean) * inverse * (double)scale[i] + (double)bias[i]);
       }
     }
   }
+}
+
+static void normalise_portable(const struct norm *norm) {
+  normalise(norm);
+}
+
+#if defined(__x86_64__)
+AVX2 static void normalise_avx2(const struct norm *norm) {
+  normalise(norm);
+}
+
+AVX512 static void normalise_avx512(const struct norm *norm) {
+  normalise(norm);
+}
+#endif
+
+void layer_norm_rows(const float *x, size_t n, size_t d, const float *scale, const float *bias, double epsilon,
+                     float *out) {
+  const struct norm norm = {x, n, d, scale, bias, epsilon, out};
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) {
+    normalise_avx512(&norm);
+    return;
+  }
+  if (__builtin_cpu_supports("avx2")) {
+    normalise_avx2(&norm);
+    return;
+  }
+#endif
+  normalise_portable(&norm);
 }
