@@ -1,5 +1,6 @@
 /* A chunk of a dataset as HDF5's filters shuffle, deflate (in zlib's format) and fletcher32 make it and read it, in
- * that order. Deflate is libdeflate's, which is twice as fast as zlib's at the same size.
+ * that order. Deflate is libdeflate's, which is twice as fast as zlib's at the same size; what is like noise, as the
+ * low bytes of mantissas are, is stored.
  */
 #ifndef PE_RESULTS_CHUNK_PACK_H
 #define PE_RESULTS_CHUNK_PACK_H

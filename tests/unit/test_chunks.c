@@ -25,6 +25,16 @@ static void fill(unsigned char *bytes, size_t count) {
   }
 }
 
+static void fill_with_noise(unsigned char *bytes, size_t count) {
+  uint64_t state = 88172645463325252U;
+  for (size_t i = 0; i < count; i++) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    bytes[i] = (unsigned char)(state >> 32);
+  }
+}
+
 static hid_t new_image(void) {
   hid_t file;
   struct error err;
@@ -171,6 +181,56 @@ static void test_any_number_of_threads_gives_the_same_file(void **state) {
   free(values);
 }
 
+static hsize_t stored_bytes(struct hdf5_array *array, const void *values, size_t bytes) {
+  array->data = values;
+  hid_t file = new_image();
+  hid_t ours = write_ours(file, array, NULL), theirs = write_theirs(file, ours, values);
+  struct chunk_grid grid;
+  hid_t type = H5Dget_type(ours);
+  chunk_grid_choose(array->dim, array->rank, H5Tget_size(type), &grid);
+  H5Tclose(type);
+  assert_reads_back(ours, values, bytes);
+  assert_same_shuffled(ours, theirs, &grid);
+  hsize_t stored = H5Dget_storage_size(ours);
+  H5Dclose(ours);
+  H5Dclose(theirs);
+  hdf5_image_drop(file);
+  return stored;
+}
+
+/* Random bytes are stored as they are: 5 bytes for each 65535 of them (RFC 1951), 2 + 4 of zlib's format, 4 of the
+ * checksum, 5 for an empty last block. */
+static void test_noise_is_stored(void **state) {
+  (void)state;
+  enum { COUNT = 500000 };
+  unsigned char *values = malloc(COUNT);
+  fill_with_noise(values, COUNT);
+  struct hdf5_array array = {.name = "ours", .element = ELEMENT_U8, .rank = 1, .dim = {COUNT}};
+  assert_in_range(stored_bytes(&array, values, COUNT), COUNT, COUNT + 8 * 5 + 2 + 4 + 4 + 5);
+  /* Reals between 1 and 2: of eight bytes the highest is always 0x3f and the next has 4 bits of noise: 6.5 are left. */
+  for (size_t i = 0; i < COUNT; i += 8) {
+    values[i + 7] = 0x3f;
+    values[i + 6] |= 0xf0;
+  }
+  array = (struct hdf5_array){.name = "ours", .element = ELEMENT_F64, .rank = 1, .dim = {COUNT / 8}};
+  assert_in_range(stored_bytes(&array, values, COUNT), COUNT / 80 * 65, COUNT / 80 * 66);
+  free(values);
+}
+
+/* Bytes that are equally frequent, but come again row by row. */
+static void test_rows_that_repeat_are_no_noise(void **state) {
+  (void)state;
+  enum { ROWS = 64, COLUMNS = 8192 };
+  unsigned char *values = malloc((size_t)ROWS * COLUMNS);
+  fill_with_noise(values, COLUMNS);
+  for (size_t row = 1; row < ROWS; row++) {
+    memcpy(values + row * COLUMNS, values, COLUMNS);
+  }
+  struct hdf5_array array = {.name = "ours", .element = ELEMENT_U8, .rank = 2, .dim = {ROWS, COLUMNS}};
+  assert_in_range(stored_bytes(&array, values, (size_t)ROWS * COLUMNS), COLUMNS, 2 * COLUMNS);
+  free(values);
+}
+
 /* A file with other bytes in the middle of a chunk is refused by HDF5, which checks the sum that we made. */
 static void test_checksum_is_hdf5s(void **state) {
   (void)state;
@@ -222,6 +282,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_hdf5_reads_ours_and_packs_alike),
       cmocka_unit_test(test_any_number_of_threads_gives_the_same_file),
+      cmocka_unit_test(test_noise_is_stored),
+      cmocka_unit_test(test_rows_that_repeat_are_no_noise),
       cmocka_unit_test(test_checksum_is_hdf5s),
       cmocka_unit_test(test_other_grids_are_known_as_such),
   };
