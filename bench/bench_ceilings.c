@@ -6,6 +6,7 @@
 #include "attention/rows.h"
 #include "base/memory.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ enum { KEYS = PRODUCT_PANEL, LARGEST_ROWS = 128, EXPONENTIALS = 4096, COPIED = 6
 
 struct product_work {
   struct product product;
-  const float *panel, *q;
+  const void *panel, *q; /* packed */
   float *c;
 };
 
@@ -22,20 +23,27 @@ static void multiply(void *context) {
   product_run(&work->product, work->panel, work->q, work->c);
 }
 
-/* Best rate over the numbers of rows of a panel's product, in operations per second. */
-static int best_product(size_t width, size_t repeats, json_t *result, struct error *err) {
+/* Best rate over the numbers of rows of a panel's product, in operations per second, under keys that begin with `key`.
+ */
+static int best_product(const struct product_method *method, const char *key, size_t width, size_t repeats,
+                        json_t *result, struct error *err) {
   static const size_t rows[] = {16, 24, 32, 48, 64, 96, LARGEST_ROWS};
-  float *panel = memory_new(KEYS, width * sizeof(float), "a panel", err);
+  float *k = memory_new(KEYS, width * sizeof(float), "keys", err);
   float *q = memory_new(LARGEST_ROWS, width * sizeof(float), "queries", err);
+  void *panel = memory_new(method->panel_bytes(width), 1, "a panel", err);
+  void *packed = memory_new(method->query_bytes(LARGEST_ROWS, width), 1, "packed queries", err);
   float *c = memory_new(LARGEST_ROWS, KEYS * sizeof(float), "scores", err);
-  int status = panel && q && c ? 0 : ERROR_MEMORY;
+  int status = k && q && panel && packed && c ? 0 : ERROR_MEMORY;
   if (!status) {
-    bench_fill(panel, KEYS * width, "panel");
+    bench_fill(k, KEYS * width, "panel");
     bench_fill(q, LARGEST_ROWS * width, "q");
+    method->pack_keys(k, KEYS, width, panel);
+    method->pack_queries(q, LARGEST_ROWS, width, 1.0f, packed);
     double best = 0.0;
     size_t best_rows = 0;
+    method->begin();
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-      struct product_work work = {product_of_shape(width, rows[i], KEYS, KEYS), panel, q, c};
+      struct product_work work = {method->of_shape(width, rows[i], KEYS, KEYS), panel, packed, c};
       double seconds = bench_best(repeats, multiply, &work);
       double rate = 2.0 * (double)rows[i] * (double)KEYS * (double)width / seconds;
       if (rate > best) {
@@ -43,13 +51,19 @@ static int best_product(size_t width, size_t repeats, json_t *result, struct err
         best_rows = rows[i];
       }
     }
-    bench_put(result, "product_gflops", best * 1e-9);
-    bench_put(result, "product_rows", (double)best_rows);
-    bench_put(result, "product_keys", (double)KEYS);
-    bench_put_text(result, "product_library", product_library());
+    method->end();
+    char name[64];
+    snprintf(name, sizeof name, "%s_gflops", key);
+    bench_put(result, name, best * 1e-9);
+    snprintf(name, sizeof name, "%s_rows", key);
+    bench_put(result, name, (double)best_rows);
+    snprintf(name, sizeof name, "%s_library", key);
+    bench_put_text(result, name, method->name);
   }
-  free(panel);
+  free(k);
   free(q);
+  free(panel);
+  free(packed);
   free(c);
   return status;
 }
@@ -103,7 +117,9 @@ int bench_ceilings(const struct bench *bench, json_t *result, struct error *err)
   int status = bench_number(bench, "head_dim", 1, 4096, &width, err);
   status = status ? status : bench_number(bench, "repeats", 1, 1000, &repeats, err);
   double begin = bench_now();
-  status = status ? status : best_product(width, repeats, result, err);
+  status = status ? status : best_product(product_best(), "product", width, repeats, result, err);
+  status = status ? status : best_product(product_float32(), "float32", width, repeats, result, err);
+  bench_put(result, "product_keys", (double)KEYS);
   status = status ? status : best_exponential(repeats, result, err);
   status = status ? status : best_copy(result, err);
   bench_put(result, "seconds", bench_now() - begin);

@@ -3,6 +3,7 @@
 #include "bench_instance.h"
 
 #include "attention/attention.h"
+#include "attention/product.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -13,6 +14,7 @@
 struct scan {
   struct bench_instance scheme;
   struct pool *pool;
+  const struct product_method *product;
   size_t calls;
   size_t width;               /* of q and k rows at their positions */
   float *q, *k;               /* as projected */
@@ -74,7 +76,7 @@ static int scan_once(struct scan *scan, struct error *err) {
   if (!status && scan->bias_row) {
     status = fill_bias_row(scan, err);
   }
-  return status ? status : attention_run(&scan->input, &scan->output, scan->pool, err);
+  return status ? status : attention_run_by(scan->product, &scan->input, &scan->output, scan->pool, err);
 }
 
 static int scan_calls(void *context, struct error *err) {
@@ -146,6 +148,12 @@ static int read_settings(const struct bench *bench, struct scan *scan, size_t *r
     return error_set(err, ERROR_USAGE, "kv_heads=%zu does not divide heads=%zu", s->n_kv_heads, s->n_heads);
   }
   scan->input.causal = causal == 1;
+  const char *product = bench_text(bench, "product");
+  bool best = strcmp(product, "best") == 0;
+  if (!best && strcmp(product, "float32") != 0) {
+    return error_set(err, ERROR_USAGE, "product=%s: best or float32", product);
+  }
+  scan->product = best ? product_best() : product_float32();
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   scan->pool = pool_new(threads ? (unsigned)threads : cores > 0 ? (unsigned)cores : 1, err);
   return scan->pool ? 0 : (int)err->code;
@@ -187,6 +195,7 @@ static int run_scan(const struct bench *bench, struct scan *scan, json_t *result
     bench_put(result, "threads_used", (double)pool_threads(scan->pool));
     bench_put(result, "qk_mib", bytes / 1048576.0);
     bench_put_peak(result);
+    bench_put_text(result, "product", scan->product->name);
     bench_put_text(result, "kernel", attention_kernel_name());
     put_means(scan, result);
   }

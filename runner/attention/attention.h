@@ -61,10 +61,15 @@ struct attention_output {
 int attention_run(const struct attention_input *input, const struct attention_output *output, struct pool *pool,
                   struct error *err);
 
+/* The same with the products of one method of product.h instead of the fastest: to compare them. */
+struct product_method;
+int attention_run_by(const struct product_method *product, const struct attention_input *input,
+                     const struct attention_output *output, struct pool *pool, struct error *err);
+
 /* The oracle: the formula above row by row in float64, single-threaded, never fast. Same inputs and outputs. */
 int attention_reference(const struct attention_input *input, const struct attention_output *output, struct error *err);
 
-/* Name of the kernel that attention_run uses on this machine, for the provenance: "libxsmm, avx512". */
+/* Name of the kernel that attention_run uses on this machine, for the provenance: "amx, avx512". */
 const char *attention_kernel_name(void);
 
 #endif

@@ -1,6 +1,5 @@
 #include "attention/block.h"
 
-#include "attention/product.h"
 #include "base/memory.h"
 
 #include <cblas.h>
@@ -22,11 +21,12 @@ static size_t rounded_up(size_t n, size_t unit) {
  */
 
 int block_space_init(struct block_space *space, const struct attention_input *input,
-                     const struct attention_output *output, size_t block_rows, struct error *err) {
+                     const struct attention_output *output, const struct product_method *product, size_t block_rows,
+                     struct error *err) {
   const char *what = "attention scores";
   struct rows_state *rows = &space->rows;
-  *space = (struct block_space){.q = memory_new_3d(block_rows, input->width, 1, sizeof(float), what, err),
-                                .tile = memory_new(BLOCK_STRIP, ROWS_TILE * sizeof(float), what, err),
+  *space = (struct block_space){.q = memory_new(product->query_bytes(block_rows, input->width), 1, what, err),
+                                .tile = memory_new_3d(2, BLOCK_STRIP, ROWS_TILE, sizeof(float), what, err),
                                 .weight = memory_new(block_rows, sizeof(float), what, err)};
   *rows = (struct rows_state){.max = memory_new(block_rows, sizeof *rows->max, what, err),
                               .recent = memory_new(block_rows, sizeof *rows->recent, what, err),
@@ -84,14 +84,11 @@ static size_t seen_by(const struct block *block, size_t r) {
   return n > 0 ? smaller((size_t)n, block->input->nk) : 0;
 }
 
-static void begin(const struct block *block, const struct block_space *space) {
+static bool begin(const struct block *block, const struct block_space *space) {
   const struct attention_input *in = block->input;
   const float *q = in->q + (block->head * in->nq + block->row) * in->width;
-  float scale = (float)in->scale;
-  for (size_t at = 0; at < block->n_rows * in->width; at++) {
-    space->q[at] = q[at] * scale;
-  }
   rows_state_reset(&space->rows, block->n_rows);
+  return block->product->pack_queries(q, block->n_rows, in->width, (float)in->scale, space->q);
 }
 
 /* Rows whose scores are made at a time: a tile of them stays in the first cache. */
@@ -104,15 +101,17 @@ struct strip {
 
 /* A strip and some columns. */
 struct tile {
+  const struct strip *strip;
   size_t r, n_rows;
   size_t column, n; /* n: a multiple of ROWS_VECTOR */
+  float *scores;    /* [n_rows][ROWS_TILE] */
 };
 
 /* The bias by distance, and -INFINITY where a key is hidden, in a tile where some are. */
-static void finish_edge(const struct block *block, const struct tile *tile, float *scores, const float *bias) {
+static void finish_edge(const struct block *block, const struct tile *tile, const float *bias) {
   const uint8_t *padding = block->input->padding_k;
   for (size_t r = 0; r < tile->n_rows; r++) {
-    float *s = scores + r * ROWS_TILE;
+    float *s = tile->scores + r * ROWS_TILE;
     size_t seen = seen_by(block, tile->r + r);
     size_t n_seen = seen > tile->column ? smaller(seen - tile->column, tile->n) : 0;
     for (size_t j = 0; bias && j < n_seen; j++) {
@@ -127,36 +126,47 @@ static void finish_edge(const struct block *block, const struct tile *tile, floa
   }
 }
 
-static void keep_logits(const struct block *block, const struct tile *tile, const float *scores) {
+static void keep_logits(const struct block *block, const struct tile *tile) {
   const struct attention_input *in = block->input;
   for (size_t r = 0; r < tile->n_rows; r++) {
     float *logits = block->output->logits + (block->head * in->nq + block->row + tile->r + r) * in->nk;
     size_t seen = seen_by(block, tile->r + r);
     for (size_t j = tile->column; j < smaller(tile->column + tile->n, seen); j++) {
       bool padded = in->padding_k && in->padding_k[j];
-      logits[j] = padded ? NAN : scores[r * ROWS_TILE + j - tile->column];
+      logits[j] = padded ? NAN : tile->scores[r * ROWS_TILE + j - tile->column];
     }
   }
 }
 
-/* Keys column .. column + ROWS_TILE - 1, as far as the strip goes, join its rows. */
-static int add_tile(const struct block *block, const struct block_space *space, const struct strip *strip,
-                    size_t column, struct error *err) {
-  const struct attention_input *in = block->input;
-  const struct tile tile = {
-      .r = strip->r, .n_rows = strip->n_rows, .column = column, .n = smaller(ROWS_TILE, strip->n_filled - column)};
-  float *e = space->e ? space->e + tile.r * space->e_stride + column : NULL, *s = space->tile;
-  const float *panel = block->panels + column / PRODUCT_PANEL * product_panel_size(in->width);
-  size_t row = block->row + tile.r;
-  if (tile.n == ROWS_TILE) {
-    product_run(&strip->whole, panel, space->q + tile.r * in->width, s);
+static struct product_call call_of(const struct block *block, const struct block_space *space,
+                                   const struct tile *tile) {
+  size_t width = block->input->width;
+  return (struct product_call){.product = &tile->strip->whole,
+                               .panels =
+                                   block->panels + tile->column / PRODUCT_PANEL * block->product->panel_bytes(width),
+                               .q = (const unsigned char *)space->q + block->product->query_bytes(tile->r, width),
+                               .c = tile->scores};
+}
+
+static void make_scores(const struct block *block, const struct block_space *space, const struct tile *tile) {
+  struct product_call call = call_of(block, space, tile);
+  if (tile->n == ROWS_TILE) {
+    product_run(call.product, call.panels, call.q, call.c);
   } else {
-    const struct product part = product_of_shape(in->width, tile.n_rows, tile.n, ROWS_TILE);
-    product_run(&part, panel, space->q + tile.r * in->width, s);
+    const struct product part = block->product->of_shape(block->input->width, tile->n_rows, tile->n, ROWS_TILE);
+    product_run(&part, call.panels, call.q, call.c);
   }
+}
+
+/* A tile whose scores have been made joins its rows; beside that, the scores of `next` are made, if there is one. */
+static int add_tile(const struct block *block, const struct block_space *space, const struct tile *tile,
+                    const struct tile *next, struct error *err) {
+  const struct attention_input *in = block->input;
+  size_t column = tile->column, row = block->row + tile->r;
+  float *e = space->e ? space->e + tile->r * space->e_stride + column : NULL, *s = tile->scores;
   if (in->bias) {
-    size_t n_real = smaller(tile.n, in->nk - column);
-    int status = in->bias(in->bias_context, block->head, row, tile.n_rows, column, n_real, s, ROWS_TILE, err);
+    size_t n_real = smaller(tile->n, in->nk - column);
+    int status = in->bias(in->bias_context, block->head, row, tile->n_rows, column, n_real, s, ROWS_TILE, err);
     if (status) {
       return status;
     }
@@ -165,24 +175,25 @@ static int add_tile(const struct block *block, const struct block_space *space, 
   if (in->bias_by_distance) {
     bias = in->bias_by_distance + block->head * (in->nq + in->nk - 1) + row + in->nk - 1 - column;
   }
-  if (in->padding_k || column + tile.n > strip->n_seen) {
-    finish_edge(block, &tile, s, bias);
+  if (in->padding_k || column + tile->n > tile->strip->n_seen) {
+    finish_edge(block, tile, bias);
     bias = NULL;
   }
   struct rows_tile rows = {.s = s,
                            .s_stride = ROWS_TILE,
-                           .n_rows = tile.n_rows,
-                           .n = tile.n,
+                           .n_rows = tile->n_rows,
+                           .n = tile->n,
                            .bias = bias,
                            .e = e,
                            .e_stride = space->e_stride,
-                           .ref = e ? space->ref + tile.r * space->ref_stride + column / ROWS_TILE : NULL,
+                           .ref = e ? space->ref + tile->r * space->ref_stride + column / ROWS_TILE : NULL,
                            .ref_stride = space->ref_stride,
                            .distance = block->output->mean_distance != NULL,
-                           .distance_of_first = (float)(diagonal_of(block) + (ptrdiff_t)tile.r - (ptrdiff_t)column)};
-  block->kernels->softmax(&rows, &space->rows, tile.r);
+                           .distance_of_first = (float)(diagonal_of(block) + (ptrdiff_t)tile->r - (ptrdiff_t)column)};
+  const struct product_call call = next ? call_of(block, space, next) : (struct product_call){0};
+  block->kernels->softmax(&rows, &space->rows, tile->r, next ? &call : NULL);
   if (block->output->logits) {
-    keep_logits(block, &tile, s);
+    keep_logits(block, tile);
   }
   return 0;
 }
@@ -206,28 +217,69 @@ static size_t tile_in_order(const struct block *block, size_t n_tiles, size_t i)
   return other < own ? other : other + 1;
 }
 
-/* All tiles: by columns, and strip by strip in the same columns. */
-static int add_tiles(const struct block *block, const struct block_space *space, struct error *err) {
+/* The way through the tiles of a block: by columns, and strip by strip in the same columns. */
+struct walk {
+  const struct block *block;
+  const struct block_space *space;
   struct strip strips[(ROWS_MAX + BLOCK_STRIP - 1) / BLOCK_STRIP];
-  size_t n_strips = 0, n_tiles = (block->n_columns + ROWS_TILE - 1) / ROWS_TILE;
+  size_t n_strips, n_tiles;
+  size_t i, strip; /* of the next tile */
+  size_t taken;    /* tiles so far */
+};
+
+static struct walk walk_of(const struct block *block, const struct block_space *space) {
+  struct walk walk = {.block = block, .space = space, .n_tiles = (block->n_columns + ROWS_TILE - 1) / ROWS_TILE};
   for (size_t r = 0; r < block->n_rows; r += BLOCK_STRIP) {
     size_t n_rows = smaller(BLOCK_STRIP, block->n_rows - r);
-    strips[n_strips++] = (struct strip){.r = r,
-                                        .n_rows = n_rows,
-                                        .n_filled = filled_columns(block, r),
-                                        .n_seen = seen_by(block, r),
-                                        .whole = product_of_shape(block->input->width, n_rows, ROWS_TILE, ROWS_TILE)};
+    walk.strips[walk.n_strips++] =
+        (struct strip){.r = r,
+                       .n_rows = n_rows,
+                       .n_filled = filled_columns(block, r),
+                       .n_seen = seen_by(block, r),
+                       .whole = block->product->of_shape(block->input->width, n_rows, ROWS_TILE, ROWS_TILE)};
   }
-  for (size_t i = 0; i < n_tiles; i++) {
-    size_t column = tile_in_order(block, n_tiles, i) * ROWS_TILE;
-    for (size_t strip = 0; strip < n_strips; strip++) {
-      int status = column < strips[strip].n_filled ? add_tile(block, space, &strips[strip], column, err) : 0;
-      if (status) {
-        return status;
+  return walk;
+}
+
+/* False at the end. */
+static bool walk_on(struct walk *walk, struct tile *tile) {
+  for (; walk->i < walk->n_tiles; walk->i++, walk->strip = 0) {
+    size_t column = tile_in_order(walk->block, walk->n_tiles, walk->i) * ROWS_TILE;
+    while (walk->strip < walk->n_strips) {
+      const struct strip *strip = &walk->strips[walk->strip++];
+      if (column < strip->n_filled) {
+        *tile = (struct tile){.strip = strip,
+                              .r = strip->r,
+                              .n_rows = strip->n_rows,
+                              .column = column,
+                              .n = smaller(ROWS_TILE, strip->n_filled - column),
+                              .scores = walk->space->tile + walk->taken++ % 2 * BLOCK_STRIP * ROWS_TILE};
+        return true;
       }
     }
-    if ((i + 1) % block->kernels->run == 0) {
+  }
+  return false;
+}
+
+static int add_tiles(const struct block *block, const struct block_space *space, struct error *err) {
+  struct walk walk = walk_of(block, space);
+  struct tile tile, next;
+  size_t since_flush = 0;
+  bool made = false; /* the scores of `tile` are */
+  for (bool more = walk_on(&walk, &tile); more; tile = next) {
+    if (!made) {
+      make_scores(block, space, &tile);
+    }
+    more = walk_on(&walk, &next);
+    made = more && block->kernels->beside && next.n == ROWS_TILE;
+    int status = add_tile(block, space, &tile, made ? &next : NULL, err);
+    if (status) {
+      return status;
+    }
+    bool column_done = !more || next.column != tile.column;
+    if (column_done && ++since_flush == block->kernels->run) {
       block->kernels->flush(&space->rows, block->n_rows);
+      since_flush = 0;
     }
   }
   block->kernels->flush(&space->rows, block->n_rows);
@@ -381,8 +433,13 @@ static void finish_e(const struct block *block, const struct block_space *space)
 
 int block_run(const struct block *block, const struct block_space *space, struct error *err) {
   const struct attention_input *in = block->input;
-  begin(block, space);
+  if (!begin(block, space)) {
+    atomic_store(block->refused, true);
+    return 0;
+  }
+  block->product->begin();
   int status = add_tiles(block, space, err);
+  block->product->end();
   if (status) {
     return status;
   }

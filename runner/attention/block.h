@@ -3,17 +3,19 @@
 #define PE_ATTENTION_BLOCK_H
 
 #include "attention/attention.h"
+#include "attention/product.h"
 #include "attention/rows.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 /* Rows whose scores are made at a time. A panel of keys serves all strips of a block while it is in the cache. */
-enum { BLOCK_STRIP = 32 };
+enum { BLOCK_STRIP = PRODUCT_ROWS };
 
 /* Memory lent to one thread; grows with the number of keys alone. */
 struct block_space {
-  float *q;    /* [block rows][width], scaled */
-  float *tile; /* [BLOCK_STRIP][ROWS_TILE], scores of a column tile, which stay in the first cache */
+  void *q;     /* [block rows], scaled and packed */
+  float *tile; /* [2][BLOCK_STRIP][ROWS_TILE], scores of two column tiles, which stay in the first cache */
   struct rows_state rows;
   float *weight; /* [block rows], 1 / sum of e; 0 for empty rows */
   float *memory; /* of e, with margins */
@@ -25,15 +27,18 @@ struct block_space {
 
 /* 0 or ERROR_MEMORY; block_space_free is due in both cases, and allowed for a zeroed struct. */
 int block_space_init(struct block_space *space, const struct attention_input *input,
-                     const struct attention_output *output, size_t block_rows, struct error *err);
+                     const struct attention_output *output, const struct product_method *product, size_t block_rows,
+                     struct error *err);
 void block_space_free(struct block_space *space);
 
 struct block {
   const struct attention_input *input;
   const struct attention_output *output;
   const struct rows_kernels *kernels;
-  const float *panels; /* the keys of this head, see product.h */
-  bool values_finite;  /* all values of this head are */
+  const struct product_method *product;
+  const unsigned char *panels; /* the keys of this head, packed */
+  atomic_bool *refused;        /* set where a query does not fit the product; then nothing is done */
+  bool values_finite;          /* all values of this head are */
   size_t head;
   size_t row, n_rows; /* query rows row .. row + n_rows - 1 */
   size_t n_columns;   /* keys 0 .. n_columns - 1 are seen by some of them */

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -28,16 +29,19 @@ struct run {
   const struct attention_input *input;
   const struct attention_output *output;
   const struct rows_kernels *kernels;
+  const struct product_method *product;
   struct partition partition;
   size_t heads_per_kv_head;
   bool values_finite, head_is_unit;
+  atomic_bool refused;        /* by the product: a value does not fit */
   struct block_space *spaces; /* [n_spaces], one for each thread, which makes it when it needs it */
   unsigned n_spaces;
 
   /* A slot has the packed keys of one key head and the partial sums of its query heads. In a group, slot i belongs to
    * key head group + i; where a head is a unit, each thread has one. */
   size_t n_slots, group;
-  float *panels;                                /* [n_slots][n_panels] */
+  unsigned char *panels; /* [n_slots][n_panels] */
+  size_t panel_bytes;
   double *mass;                                 /* [n_slots][heads_per_kv_head][mass_stride] */
   size_t n_panels;                              /* of a head */
   size_t mass_stride;                           /* of all chunks of a head */
@@ -56,13 +60,16 @@ static size_t larger(size_t a, size_t b) {
 /* ---- the work on a slot -------------------------------------------------------------------------------------------
  */
 
-static void pack_keys(const struct run *run, size_t kv_head, size_t slot, size_t first, size_t end) {
+static void pack_keys(struct run *run, size_t kv_head, size_t slot, size_t first, size_t end) {
   const struct attention_input *in = run->input;
-  size_t size = product_panel_size(in->width);
   for (size_t panel = first; panel < smaller(end, run->n_panels); panel++) {
     size_t key = panel * PRODUCT_PANEL;
-    product_pack(in->k + (kv_head * in->nk + key) * in->width, smaller(PRODUCT_PANEL, in->nk - key), in->width,
-                 run->panels + (slot * run->n_panels + panel) * size);
+    bool fits =
+        run->product->pack_keys(in->k + (kv_head * in->nk + key) * in->width, smaller(PRODUCT_PANEL, in->nk - key),
+                                in->width, run->panels + (slot * run->n_panels + panel) * run->panel_bytes);
+    if (!fits) {
+      atomic_store(&run->refused, true);
+    }
   }
 }
 
@@ -71,11 +78,12 @@ static double *mass_of(const struct run *run, size_t slot, size_t i, size_t chun
   return run->mass + (slot * run->heads_per_kv_head + i) * run->mass_stride + run->mass_of_chunk[chunk];
 }
 
-static int run_chunk(const struct run *run, size_t kv_head, size_t slot, size_t i, size_t chunk, unsigned thread,
+static int run_chunk(struct run *run, size_t kv_head, size_t slot, size_t i, size_t chunk, unsigned thread,
                      struct error *err) {
   const struct partition *partition = &run->partition;
   struct block_space *space = &run->spaces[thread];
-  int status = space->q ? 0 : block_space_init(space, run->input, run->output, partition->block_rows, err);
+  int status =
+      space->q ? 0 : block_space_init(space, run->input, run->output, run->product, partition->block_rows, err);
   if (status) {
     return status;
   }
@@ -83,7 +91,9 @@ static int run_chunk(const struct run *run, size_t kv_head, size_t slot, size_t 
   struct block block = {.input = run->input,
                         .output = run->output,
                         .kernels = run->kernels,
-                        .panels = run->panels + slot * run->n_panels * product_panel_size(run->input->width),
+                        .product = run->product,
+                        .panels = run->panels + slot * run->n_panels * run->panel_bytes,
+                        .refused = &run->refused,
                         .values_finite = run->values_finite,
                         .head = kv_head * run->heads_per_kv_head + i,
                         .largest_distance = run->largest_distance[chunk]};
@@ -133,7 +143,7 @@ static void add_up_mass(const struct run *run, size_t kv_head, size_t slot, size
 
 /* A short key head with its query heads. */
 static int head_unit(void *context, size_t unit, unsigned thread, struct error *err) {
-  const struct run *run = context;
+  struct run *run = context;
   pack_keys(run, unit, thread, 0, run->n_panels);
   for (size_t i = 0; i < run->heads_per_kv_head; i++) {
     for (size_t chunk = 0; chunk < run->partition.n_chunks; chunk++) {
@@ -156,14 +166,14 @@ static size_t units_of_panels(const struct run *run) {
 static int pack_unit(void *context, size_t unit, unsigned thread, struct error *err) {
   (void)thread;
   (void)err;
-  const struct run *run = context;
+  struct run *run = context;
   size_t slot = unit / units_of_panels(run), first = unit % units_of_panels(run) * PANELS_PER_UNIT;
   pack_keys(run, run->group + slot, slot, first, first + PANELS_PER_UNIT);
   return 0;
 }
 
 static int chunk_unit(void *context, size_t unit, unsigned thread, struct error *err) {
-  const struct run *run = context;
+  struct run *run = context;
   size_t head = unit / run->partition.n_chunks, chunk = unit % run->partition.n_chunks; /* head: of the group */
   size_t slot = head / run->heads_per_kv_head;
   return run_chunk(run, run->group + slot, slot, head % run->heads_per_kv_head, chunk, thread, err);
@@ -182,11 +192,11 @@ static int mass_unit(void *context, size_t unit, unsigned thread, struct error *
  */
 
 /* Scores of a block fill half of the second-level cache, if that leaves enough rows for the product to be fast. */
-static size_t rows_of_block(const struct attention_input *input) {
+static size_t rows_of_block(const struct attention_input *input, size_t at_least) {
   long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
   size_t bytes = cache > 0 ? (size_t)cache : (size_t)1 << 20;
-  size_t rows = bytes / 2 / (larger(input->nk, 1) * sizeof(float)) / 16 * 16;
-  return smaller(larger(rows, 16), ROWS_MAX);
+  size_t rows = bytes / 2 / (larger(input->nk, 1) * sizeof(float)) / at_least * at_least;
+  return smaller(larger(rows, at_least), ROWS_MAX);
 }
 
 static int make_slots(struct run *run, unsigned threads, struct error *err) {
@@ -197,13 +207,12 @@ static int make_slots(struct run *run, unsigned threads, struct error *err) {
     run->mass_stride += partition_distances(&run->partition, chunk, &run->largest_distance[chunk]) + ROWS_EXCESS;
   }
   run->n_panels = product_panels(input->nk);
-  size_t panel_size = product_panel_size(input->width);
-  size_t bytes =
-      run->n_panels * panel_size * sizeof(float) + run->heads_per_kv_head * run->mass_stride * sizeof(double);
+  run->panel_bytes = run->product->panel_bytes(input->width);
+  size_t bytes = run->n_panels * run->panel_bytes + run->heads_per_kv_head * run->mass_stride * sizeof(double);
   size_t at_once = larger(1, group_bytes / larger(bytes, 1));
   size_t n_groups = (input->n_kv_heads + at_once - 1) / at_once;
   run->n_slots = run->head_is_unit ? threads : (input->n_kv_heads + n_groups - 1) / n_groups;
-  run->panels = memory_new_3d(run->n_slots, run->n_panels, panel_size, sizeof(float), "packed keys", err);
+  run->panels = memory_new_3d(run->n_slots, run->n_panels, run->panel_bytes, 1, "packed keys", err);
   if (by_distance) {
     run->mass = memory_new_3d(run->n_slots, run->heads_per_kv_head, run->mass_stride, sizeof(double),
                               "attention by distance", err);
@@ -255,26 +264,19 @@ static int run_heads(struct run *run, struct pool *pool, struct error *err) {
   return status;
 }
 
-int attention_run(const struct attention_input *input, const struct attention_output *output, struct pool *pool,
-                  struct error *err) {
-  assert(input->n_kv_heads > 0 && input->n_heads % input->n_kv_heads == 0 && input->width > 0);
-  assert(!output->context || input->v || input->nk == 0);
-  assert(!(input->bias && input->bias_by_distance));
-  assert(output->mass_first_row <= input->nq);
-  if (blas_open(err)) {
-    return err->code;
-  }
+/* *refused: the product did not take a value, and the output is of no use. */
+static int run_with(const struct product_method *product, const struct attention_input *input,
+                    const struct attention_output *output, struct pool *pool, bool *refused, struct error *err) {
   struct run run = {.input = input,
                     .output = output,
-                    .kernels = rows_best(),
+                    .kernels = product == product_split() && rows_tiles() ? rows_tiles() : rows_best(),
+                    .product = product,
                     .heads_per_kv_head = input->n_heads / input->n_kv_heads,
                     .values_finite = true};
   if (output->context) {
     run.values_finite = all_finite(input->v, input->n_kv_heads * input->nk * input->value_width);
   }
-  partition_rows(&run.partition, input->nq, input->nk, input->causal, rows_of_block(input));
-  double work = (double)input->n_heads * (double)input->nq * (double)input->nk * (double)input->width;
-  pool = work < threads_from ? NULL : pool;
+  partition_rows(&run.partition, input->nq, input->nk, input->causal, rows_of_block(input, product->rows));
   unsigned threads = pool_threads(pool);
   run.head_is_unit = input->nk <= short_head && input->n_kv_heads >= threads;
   run.n_spaces = threads;
@@ -282,14 +284,42 @@ int attention_run(const struct attention_input *input, const struct attention_ou
   int status = run.spaces ? make_slots(&run, threads, err) : ERROR_MEMORY;
   status = status ? status : run_heads(&run, pool, err);
   free_run(&run);
+  *refused = atomic_load(&run.refused);
   return status;
+}
+
+int attention_run_by(const struct product_method *product, const struct attention_input *input,
+                     const struct attention_output *output, struct pool *pool, struct error *err) {
+  assert(input->n_kv_heads > 0 && input->n_heads % input->n_kv_heads == 0 && input->width > 0);
+  assert(!output->context || input->v || input->nk == 0);
+  assert(!(input->bias && input->bias_by_distance));
+  assert(output->mass_first_row <= input->nq);
+  if (blas_open(err)) {
+    return err->code;
+  }
+  double work = (double)input->n_heads * (double)input->nq * (double)input->nk * (double)input->width;
+  pool = work < threads_from ? NULL : pool;
+  bool refused;
+  int status = run_with(product, input, output, pool, &refused, err);
+  /* The whole call again: one call has one method, however its work was spread. */
+  return status || !refused ? status : run_with(product_float32(), input, output, pool, &refused, err);
+}
+
+int attention_run(const struct attention_input *input, const struct attention_output *output, struct pool *pool,
+                  struct error *err) {
+  return attention_run_by(product_best(), input, output, pool, err);
 }
 
 /* One sentence for each pair, so that nothing has to be put together and kept. */
 const char *attention_kernel_name(void) {
-  static const char *const names[2][3] = {{"openblas, portable", "openblas, avx2", "openblas, avx512"},
-                                          {"libxsmm, portable", "libxsmm, avx2", "libxsmm, avx512"}};
-  size_t library = strcmp(product_library(), "libxsmm") == 0;
+  static const char *const products[] = {"openblas", "libxsmm", "amx"};
+  static const char *const names[3][3] = {{"openblas, portable", "openblas, avx2", "openblas, avx512"},
+                                          {"libxsmm, portable", "libxsmm, avx2", "libxsmm, avx512"},
+                                          {"amx, portable", "amx, avx2", "amx, avx512"}};
+  size_t product = 0;
+  while (strcmp(products[product], product_best()->name) != 0) {
+    product++;
+  }
   const struct rows_kernels *best = rows_best();
-  return names[library][best == rows_portable() ? 0 : best == rows_avx2() ? 1 : 2];
+  return names[product][best == rows_portable() ? 0 : best == rows_avx2() ? 1 : 2];
 }

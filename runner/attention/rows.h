@@ -8,6 +8,8 @@
 #ifndef PE_ATTENTION_ROWS_H
 #define PE_ATTENTION_ROWS_H
 
+#include "attention/product.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -55,9 +57,12 @@ struct rows_tile {
 struct rows_kernels {
   const char *name;
   size_t lanes;
-  size_t run; /* tiles after which a flush is due: then a lane of `recent` is a float32 sum of 32 values */
-  /* Add a tile to the rows; row r of the tile is row `first + r` of the state. */
-  void (*softmax)(const struct rows_tile *tile, const struct rows_state *state, size_t first);
+  size_t run;  /* tiles after which a flush is due: then a lane of `recent` is a float32 sum of 32 values */
+  bool beside; /* softmax takes a product */
+  /* Add a tile to the rows; row r of the tile is row `first + r` of the state. `call`: a split product to be made
+   * beside it, or NULL. */
+  void (*softmax)(const struct rows_tile *tile, const struct rows_state *state, size_t first,
+                  const struct product_call *call);
   /* What is recent joins the sums, in rows 0 .. n_rows - 1. Due before these are read. */
   void (*flush)(const struct rows_state *state, size_t n_rows);
   /* e [n] *= factor (0 .. 1), and 0 where that is less than exp(ROWS_LOWEST); n a multiple of ROWS_VECTOR */
@@ -74,7 +79,10 @@ const struct rows_kernels *rows_portable(void);
 const struct rows_kernels *rows_avx2(void);
 const struct rows_kernels *rows_avx512(void);
 
-/* The best of them. */
+/* Those for the split product; NULL where this machine has none. */
+const struct rows_kernels *rows_tiles(void);
+
+/* The best of the first three. */
 const struct rows_kernels *rows_best(void);
 
 #endif

@@ -79,6 +79,7 @@ static ROWS_TARGET inline void vec_add_two_sums(double *sums, vec v, vec w) {
   vec_add_sums(sums + ROWS_SUMS, w);
 }
 
+#include "attention/rows_alone.h"
 #include "attention/rows_body.h"
 
 const struct rows_kernels *rows_avx2(void) {

@@ -11,6 +11,8 @@
  *     vec_fma_in (lanes, a, b, c) a * b + c, and c in the other lanes
  *     vec_add_sums (double[ROWS_SUMS], v), vec_add_two_sums (double[2 * ROWS_SUMS], v, w): lane i joins sum i %
  * ROWS_SUMS vec_add_to_each (double[LANES], v)
+ *     struct beside, beside_start (call), beside_row (row, n_rows), beside_end: a product that is made beside a
+ * softmax; rows_alone.h has those that do nothing
  *
  * No header guard: rows_portable.c and its brothers include it once each.
  */
@@ -152,32 +154,35 @@ static ROWS_TARGET inline __attribute__((always_inline)) void softmax_row(const 
   }
 }
 
-static ROWS_TARGET inline __attribute__((always_inline)) void softmax_rows(const struct rows_tile *tile,
-                                                                           const struct rows_state *state, size_t first,
-                                                                           size_t n, bool bias, bool keep,
-                                                                           bool distance) {
+static ROWS_TARGET inline __attribute__((always_inline)) void
+softmax_rows(const struct rows_tile *tile, const struct rows_state *state, size_t first, size_t n, bool bias, bool keep,
+             bool distance, const struct product_call *call) {
+  struct beside beside = beside_start(call);
   for (size_t r = 0; r < tile->n_rows; r++) {
     softmax_row(state, first + r, tile->s + r * tile->s_stride, n, bias ? tile->bias + r : NULL,
                 keep ? tile->e + r * tile->e_stride : NULL, distance, tile->distance_of_first + (float)r);
     if (keep) {
       tile->ref[r * tile->ref_stride] = state->ref[first + r];
     }
+    beside_row(&beside, r, tile->n_rows);
   }
+  beside_end(&beside);
 }
 
 /* Full tiles make up nearly all of the work: their loops are unrolled, for each combination of what is common. */
-static ROWS_TARGET void softmax(const struct rows_tile *tile, const struct rows_state *state, size_t first) {
+static ROWS_TARGET void softmax(const struct rows_tile *tile, const struct rows_state *state, size_t first,
+                                const struct product_call *call) {
   bool bias = tile->bias, keep = tile->e;
   if (tile->n < ROWS_TILE || tile->distance) {
-    softmax_rows(tile, state, first, tile->n, bias, keep, tile->distance);
+    softmax_rows(tile, state, first, tile->n, bias, keep, tile->distance, call);
   } else if (bias && keep) {
-    softmax_rows(tile, state, first, ROWS_TILE, true, true, false);
+    softmax_rows(tile, state, first, ROWS_TILE, true, true, false, call);
   } else if (bias) {
-    softmax_rows(tile, state, first, ROWS_TILE, true, false, false);
+    softmax_rows(tile, state, first, ROWS_TILE, true, false, false, call);
   } else if (keep) {
-    softmax_rows(tile, state, first, ROWS_TILE, false, true, false);
+    softmax_rows(tile, state, first, ROWS_TILE, false, true, false, call);
   } else {
-    softmax_rows(tile, state, first, ROWS_TILE, false, false, false);
+    softmax_rows(tile, state, first, ROWS_TILE, false, false, false, call);
   }
 }
 

@@ -86,6 +86,7 @@ static inline void vec_add_two_sums(double *sums, vec v, vec w) {
   vec_add_to_each(sums + ROWS_SUMS, w);
 }
 
+#include "attention/rows_alone.h"
 #include "attention/rows_body.h"
 
 const struct rows_kernels *rows_portable(void) {

@@ -207,7 +207,7 @@ static void softmax_of_tiles(void **state) {
                                .ref_stride = TILES,
                                .distance = true,
                                .distance_of_first = 100.0f - (float)column};
-      kernels->softmax(&tile, &rows, 0);
+      kernels->softmax(&tile, &rows, 0, NULL);
       if ((column / ROWS_TILE + 1) % kernels->run == 0 || column + ROWS_TILE >= n_columns) {
         kernels->flush(&rows, ROWS);
       }
@@ -244,15 +244,15 @@ static void softmax_variants_agree(void **state) {
                              .ref = all.ref[0],
                              .ref_stride = TILES,
                              .distance = true};
-    variant(which)->softmax(&tile, &rows[0], 0);
+    variant(which)->softmax(&tile, &rows[0], 0, NULL);
     tile = (struct rows_tile){.s = few.tile[0], .s_stride = ROWS_TILE, .n_rows = ROWS, .n = ROWS_TILE};
-    variant(which)->softmax(&tile, &rows[1], 0);
+    variant(which)->softmax(&tile, &rows[1], 0, NULL);
     tile = (struct rows_tile){.s_stride = COLUMNS, .n = ROWS_TILE, .e_stride = COLUMNS, .ref_stride = TILES};
     for (size_t r = 0; r < ROWS; r++) {
       tile.n_rows = 1;
       tile.s = tile.e = in_place.e[r];
       tile.ref = in_place.ref[r];
-      variant(which)->softmax(&tile, &rows[2], r);
+      variant(which)->softmax(&tile, &rows[2], r, NULL);
     }
     for (size_t i = 0; i < 3; i++) {
       variant(which)->flush(&rows[i], ROWS);

@@ -1,0 +1,204 @@
+/* The split product of product.h: packing, and the product by itself. */
+#include "attention/product.h"
+
+#if defined(__x86_64__) && defined(__linux__)
+#include "attention/product_steps.h"
+
+#include <cpuid.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define VECTORS __attribute__((target("avx512f")))
+
+enum { SIDES_OF_PANEL = PRODUCT_PANEL / STEPS_SIDE };
+
+/* ---- packing ------------------------------------------------------------------------------------------------------
+ */
+
+static size_t panel_bytes(size_t width) {
+  return SIDES_OF_PANEL * steps_side_bytes(width);
+}
+
+static size_t query_bytes(size_t n_rows, size_t width) {
+  return (n_rows + PRODUCT_ROWS - 1) / PRODUCT_ROWS * (PRODUCT_ROWS / STEPS_SIDE) * steps_side_bytes(width);
+}
+
+/* The nearest bfloat16 of each lane, ties to even, as the float32 with zeros below it. */
+static VECTORS inline __m512 nearest_bfloat16(__m512 x) {
+  __m512i bits = _mm512_castps_si512(x);
+  __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+  return _mm512_castsi512_ps(_mm512_and_si512(rounded, _mm512_set1_epi32((int)0xffff0000u)));
+}
+
+/* n <= 16 values times scale, in parts of 16 bfloat16 that are `stride` bytes apart. What is left of a float32 after
+ * two parts has at most 8 bits: the third part is exact. The magnitudes join `largest`, as integers. */
+static VECTORS inline void split(const float *x, size_t n, float scale, unsigned char *to, size_t stride,
+                                 __m512i *largest) {
+  __mmask16 wanted = (__mmask16)((1u << n) - 1u);
+  __m512 rest = _mm512_mul_ps(_mm512_maskz_loadu_ps(wanted, x), _mm512_set1_ps(scale));
+  __m512i magnitude = _mm512_and_si512(_mm512_castps_si512(rest), _mm512_set1_epi32(0x7fffffff));
+  *largest = _mm512_max_epu32(*largest, magnitude);
+  for (size_t part = 0; part < STEPS_PARTS; part++) {
+    __m512 nearest = nearest_bfloat16(rest);
+    rest = _mm512_sub_ps(rest, nearest);
+    __m256i upper = _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_castps_si512(nearest), 16));
+    _mm256_storeu_si256((__m256i *)(void *)(to + part * stride), upper);
+  }
+}
+
+/* STEPS_SIDE rows or fewer of x [n_rows][width], as queries are packed. */
+static VECTORS void split_rows(const float *x, size_t n_rows, size_t width, float scale, unsigned char *to,
+                               __m512i *largest) {
+  size_t n_steps = steps_tiles(width);
+  if (n_rows < STEPS_SIDE || width % STEPS_CHANNELS > 0) {
+    memset(to, 0, steps_side_bytes(width));
+  }
+  for (size_t r = 0; r < n_rows; r++) {
+    for (size_t channel = 0; channel < width; channel += STEPS_CHANNELS / 2) {
+      size_t n = width - channel < STEPS_CHANNELS / 2 ? width - channel : STEPS_CHANNELS / 2;
+      unsigned char *row = to + channel / STEPS_CHANNELS * STEPS_TILE + r * (STEPS_CHANNELS * sizeof(uint16_t));
+      split(x + r * width + channel, n, scale, row + channel % STEPS_CHANNELS * sizeof(uint16_t), n_steps * STEPS_TILE,
+            largest);
+    }
+  }
+}
+
+/* 2^56: the sum of the products of any width up to 2^14 is finite, and so are its parts. Infinity and what is not a
+ * number are above it. */
+static VECTORS bool all_fit(__m512i largest) {
+  const float limit = 0x1p56f;
+  return _mm512_cmplt_epu32_mask(largest, _mm512_castps_si512(_mm512_set1_ps(limit))) == 0xffff;
+}
+
+static VECTORS bool pack_queries(const float *q, size_t n_rows, size_t width, float scale, void *packed) {
+  __m512i largest = _mm512_setzero_si512();
+  for (size_t r = 0; r < (n_rows + PRODUCT_ROWS - 1) / PRODUCT_ROWS * PRODUCT_ROWS; r += STEPS_SIDE) {
+    size_t left = r < n_rows ? n_rows - r : 0;
+    split_rows(q + (left ? r * width : 0), left < STEPS_SIDE ? left : STEPS_SIDE, width, scale,
+               (unsigned char *)packed + r / STEPS_SIDE * steps_side_bytes(width), &largest);
+  }
+  return all_fit(largest);
+}
+
+/* A tile of [STEPS_SIDE rows][STEPS_CHANNELS / 2 pairs] becomes [STEPS_CHANNELS / 2 pairs][STEPS_SIDE rows], in place.
+ */
+static VECTORS inline void transpose_pairs(unsigned char *tile) {
+  const __m512i rows = _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                                          _mm512_set1_epi32(STEPS_CHANNELS / 2));
+  __m512i columns[STEPS_CHANNELS / 2];
+  for (size_t pair = 0; pair < STEPS_CHANNELS / 2; pair++) {
+    columns[pair] = _mm512_i32gather_epi32(rows, tile + pair * sizeof(uint32_t), sizeof(uint32_t));
+  }
+  memcpy(tile, columns, sizeof columns);
+}
+
+static VECTORS bool pack_keys(const float *k, size_t n_keys, size_t width, void *panel) {
+  __m512i largest = _mm512_setzero_si512();
+  unsigned char *side = panel;
+  for (size_t key = 0; key < PRODUCT_PANEL; key += STEPS_SIDE, side += steps_side_bytes(width)) {
+    size_t left = key < n_keys ? n_keys - key : 0;
+    split_rows(k + (left ? key * width : 0), left < STEPS_SIDE ? left : STEPS_SIDE, width, 1.0f, side, &largest);
+    for (size_t tile = 0; left && tile < STEPS_PARTS * steps_tiles(width); tile++) {
+      transpose_pairs(side + tile * STEPS_TILE);
+    }
+  }
+  return all_fit(largest);
+}
+
+/* ---- products -----------------------------------------------------------------------------------------------------
+ */
+
+/* Two tiles of queries times the last tile of keys, where their number is odd. */
+static STEPS_TARGET void last_tile(const struct steps *steps, float *c) {
+  static const unsigned char order[STEPS_PAIRS][2] = STEPS_ORDER;
+  _tile_zero(0);
+  _tile_zero(2);
+  for (size_t tile = 0; tile < 2 * steps->n_tiles; tile++) {
+    bool large = tile >= steps->n_tiles;
+    size_t offset = tile % steps->n_tiles * STEPS_TILE;
+    for (size_t pair = large ? STEPS_LARGE : 0; pair < (large ? STEPS_PAIRS : STEPS_LARGE); pair++) {
+      const unsigned char *q = steps->q + offset + order[pair][0] * steps->part_bytes;
+      _tile_loadd(4, q, 64);
+      _tile_loadd(5, q + steps->side_bytes, 64);
+      _tile_loadd(6, steps->k + offset + order[pair][1] * steps->part_bytes, 64);
+      _tile_dpbf16ps(0, 4, 6);
+      _tile_dpbf16ps(2, 5, 6);
+    }
+  }
+  _tile_stored(0, c, steps->c_bytes);
+  _tile_stored(2, c + STEPS_SIDE * (steps->c_bytes / sizeof *c), steps->c_bytes);
+}
+
+static STEPS_TARGET void run(const struct product *product, const void *panels, const void *q, float *c) {
+  size_t of_rows = query_bytes(PRODUCT_ROWS, product->width);
+  for (size_t row = 0; row < product->n_rows; row += PRODUCT_ROWS, c += PRODUCT_ROWS * product->c_stride) {
+    struct steps steps = steps_start(product, panels, (const unsigned char *)q + row / PRODUCT_ROWS * of_rows, c);
+    for (size_t left = steps_count(&steps); left > 0; left--) {
+      steps_next(&steps);
+    }
+    steps_end(&steps);
+    size_t rest = product->n_keys % (2 * STEPS_SIDE);
+    if (rest > 0) {
+      last_tile(&steps, c + product->n_keys - rest);
+    }
+  }
+}
+
+static struct product of_shape(size_t width, size_t n_rows, size_t n_keys, size_t c_stride) {
+  return (struct product){.width = width, .n_rows = n_rows, .n_keys = n_keys, .c_stride = c_stride, .run = run};
+}
+
+/* ---- tile registers -----------------------------------------------------------------------------------------------
+ */
+
+/* What LDTILECFG reads. */
+struct tile_configuration {
+  uint8_t palette, start_row, reserved[14];
+  uint16_t bytes_of_row[16];
+  uint8_t rows[16];
+};
+_Static_assert(sizeof(struct tile_configuration) == 64, "as the processor reads it");
+
+static STEPS_TARGET void begin(void) {
+  static const struct tile_configuration whole = {
+      .palette = 1,
+      .bytes_of_row = {64, 64, 64, 64, 64, 64, 64, 64},
+      .rows = {STEPS_SIDE, STEPS_SIDE, STEPS_SIDE, STEPS_SIDE, STEPS_SIDE, STEPS_SIDE, STEPS_SIDE, STEPS_SIDE}};
+  _tile_loadconfig(&whole);
+}
+
+static STEPS_TARGET void end(void) {
+  _tile_release();
+}
+
+/* The kernel keeps tiles from processes that did not ask: their registers take 8 KiB of every signal's stack. */
+static bool tiles_allowed(void) {
+  enum { ASK_FOR_FEATURE = 0x1023, TILE_DATA = 18 };
+  unsigned a, b, c, d, bfloat16 = 1u << 22, tiles = 1u << 24;
+  bool there = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & bfloat16) && (d & tiles);
+  return there && __builtin_cpu_supports("avx512f") && syscall(SYS_arch_prctl, ASK_FOR_FEATURE, TILE_DATA) == 0;
+}
+
+const struct product_method *product_split(void) {
+  static const struct product_method method = {.name = "amx",
+                                               .rows = PRODUCT_ROWS,
+                                               .panel_bytes = panel_bytes,
+                                               .query_bytes = query_bytes,
+                                               .pack_keys = pack_keys,
+                                               .pack_queries = pack_queries,
+                                               .of_shape = of_shape,
+                                               .begin = begin,
+                                               .end = end};
+  return tiles_allowed() ? &method : NULL;
+}
+
+#else
+
+const struct product_method *product_split(void) {
+  return NULL;
+}
+
+#endif
