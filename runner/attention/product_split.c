@@ -12,17 +12,17 @@
 
 #define VECTORS __attribute__((target("avx512f")))
 
-enum { SIDES_OF_PANEL = PRODUCT_PANEL / STEPS_SIDE };
+_Static_assert((int)PRODUCT_ROWS == (int)STEPS_GROUP && PRODUCT_PANEL % STEPS_GROUP == 0, "whole groups");
 
 /* ---- packing ------------------------------------------------------------------------------------------------------
  */
 
 static size_t panel_bytes(size_t width) {
-  return SIDES_OF_PANEL * steps_side_bytes(width);
+  return PRODUCT_PANEL / STEPS_GROUP * steps_group_bytes(width);
 }
 
 static size_t query_bytes(size_t n_rows, size_t width) {
-  return (n_rows + PRODUCT_ROWS - 1) / PRODUCT_ROWS * (PRODUCT_ROWS / STEPS_SIDE) * steps_side_bytes(width);
+  return (n_rows + STEPS_GROUP - 1) / STEPS_GROUP * steps_group_bytes(width);
 }
 
 /* The nearest bfloat16 of each lane, ties to even, as the float32 with zeros below it. */
@@ -33,10 +33,9 @@ static VECTORS inline __m512 nearest_bfloat16(__m512 x) {
   return _mm512_castsi512_ps(_mm512_and_si512(rounded, _mm512_set1_epi32((int)0xffff0000u)));
 }
 
-/* n <= 16 values times scale, in parts of 16 bfloat16 that are `stride` bytes apart. What is left of a float32 after
- * two parts has at most 8 bits: the third part is exact. The magnitudes join `largest`, as integers. */
-static VECTORS inline void split(const float *x, size_t n, float scale, unsigned char *to, size_t stride,
-                                 __m512i *largest) {
+/* n <= 16 values times scale, in parts of 16 bfloat16. What is left of a float32 after two parts has at most 8 bits: the
+ * third part is exact. The magnitudes join `largest`, as integers. */
+static VECTORS inline void split(const float *x, size_t n, float scale, unsigned char *to, __m512i *largest) {
   __mmask16 wanted = (__mmask16)((1u << n) - 1u);
   __m512 rest = _mm512_mul_ps(_mm512_maskz_loadu_ps(wanted, x), _mm512_set1_ps(scale));
   __m512i magnitude = _mm512_and_si512(_mm512_castps_si512(rest), _mm512_set1_epi32(0x7fffffff));
@@ -45,23 +44,23 @@ static VECTORS inline void split(const float *x, size_t n, float scale, unsigned
     __m512 nearest = nearest_bfloat16(rest);
     rest = _mm512_sub_ps(rest, nearest);
     __m256i upper = _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_castps_si512(nearest), 16));
-    _mm256_storeu_si256((__m256i *)(void *)(to + part * stride), upper);
+    _mm256_storeu_si256((__m256i *)(void *)(to + part * STEPS_PART_BYTES), upper);
   }
 }
 
-/* STEPS_SIDE rows or fewer of x [n_rows][width], as queries are packed. */
-static VECTORS void split_rows(const float *x, size_t n_rows, size_t width, float scale, unsigned char *to,
-                               __m512i *largest) {
-  size_t n_steps = steps_tiles(width);
-  if (n_rows < STEPS_SIDE || width % STEPS_CHANNELS > 0) {
-    memset(to, 0, steps_side_bytes(width));
+/* A group of rows of x [n_rows][width], n_rows <= STEPS_GROUP, as queries are packed. */
+static VECTORS void split_group(const float *x, size_t n_rows, size_t width, float scale, unsigned char *group,
+                                __m512i *largest) {
+  enum { HALF = STEPS_CHANNELS / 2 };
+  if (n_rows < STEPS_GROUP || width % STEPS_CHANNELS > 0) {
+    memset(group, 0, steps_group_bytes(width));
   }
   for (size_t r = 0; r < n_rows; r++) {
-    for (size_t channel = 0; channel < width; channel += STEPS_CHANNELS / 2) {
-      size_t n = width - channel < STEPS_CHANNELS / 2 ? width - channel : STEPS_CHANNELS / 2;
-      unsigned char *row = to + channel / STEPS_CHANNELS * STEPS_TILE + r * (STEPS_CHANNELS * sizeof(uint16_t));
-      split(x + r * width + channel, n, scale, row + channel % STEPS_CHANNELS * sizeof(uint16_t), n_steps * STEPS_TILE,
-            largest);
+    unsigned char *row = group + r / STEPS_SIDE * STEPS_TILE + r % STEPS_SIDE * (STEPS_CHANNELS * sizeof(uint16_t));
+    for (size_t channel = 0; channel < width; channel += HALF) {
+      size_t n = width - channel < HALF ? width - channel : HALF;
+      split(x + r * width + channel, n, scale,
+            row + channel / STEPS_CHANNELS * STEPS_TILES_BYTES + channel % STEPS_CHANNELS * sizeof(uint16_t), largest);
     }
   }
 }
@@ -75,10 +74,10 @@ static VECTORS bool all_fit(__m512i largest) {
 
 static VECTORS bool pack_queries(const float *q, size_t n_rows, size_t width, float scale, void *packed) {
   __m512i largest = _mm512_setzero_si512();
-  for (size_t r = 0; r < (n_rows + PRODUCT_ROWS - 1) / PRODUCT_ROWS * PRODUCT_ROWS; r += STEPS_SIDE) {
-    size_t left = r < n_rows ? n_rows - r : 0;
-    split_rows(q + (left ? r * width : 0), left < STEPS_SIDE ? left : STEPS_SIDE, width, scale,
-               (unsigned char *)packed + r / STEPS_SIDE * steps_side_bytes(width), &largest);
+  unsigned char *group = packed;
+  for (size_t r = 0; r < n_rows; r += STEPS_GROUP, group += steps_group_bytes(width)) {
+    size_t left = n_rows - r;
+    split_group(q + r * width, left < STEPS_GROUP ? left : STEPS_GROUP, width, scale, group, &largest);
   }
   return all_fit(largest);
 }
@@ -97,12 +96,12 @@ static VECTORS inline void transpose_pairs(unsigned char *tile) {
 
 static VECTORS bool pack_keys(const float *k, size_t n_keys, size_t width, void *panel) {
   __m512i largest = _mm512_setzero_si512();
-  unsigned char *side = panel;
-  for (size_t key = 0; key < PRODUCT_PANEL; key += STEPS_SIDE, side += steps_side_bytes(width)) {
+  unsigned char *group = panel;
+  for (size_t key = 0; key < PRODUCT_PANEL; key += STEPS_GROUP, group += steps_group_bytes(width)) {
     size_t left = key < n_keys ? n_keys - key : 0;
-    split_rows(k + (left ? key * width : 0), left < STEPS_SIDE ? left : STEPS_SIDE, width, 1.0f, side, &largest);
-    for (size_t tile = 0; left && tile < STEPS_PARTS * steps_tiles(width); tile++) {
-      transpose_pairs(side + tile * STEPS_TILE);
+    split_group(k + (left ? key * width : 0), left < STEPS_GROUP ? left : STEPS_GROUP, width, 1.0f, group, &largest);
+    for (size_t at = 0; left && at < steps_group_bytes(width); at += STEPS_TILE) {
+      transpose_pairs(group + at);
     }
   }
   return all_fit(largest);
@@ -118,12 +117,12 @@ static STEPS_TARGET void last_tile(const struct steps *steps, float *c) {
   _tile_zero(2);
   for (size_t tile = 0; tile < 2 * steps->n_tiles; tile++) {
     bool large = tile >= steps->n_tiles;
-    size_t offset = tile % steps->n_tiles * STEPS_TILE;
+    size_t offset = tile % steps->n_tiles * STEPS_TILES_BYTES;
     for (size_t pair = large ? STEPS_LARGE : 0; pair < (large ? STEPS_PAIRS : STEPS_LARGE); pair++) {
-      const unsigned char *q = steps->q + offset + order[pair][0] * steps->part_bytes;
+      const unsigned char *q = steps->q + offset + order[pair][0] * STEPS_PART_BYTES;
       _tile_loadd(4, q, 64);
-      _tile_loadd(5, q + steps->side_bytes, 64);
-      _tile_loadd(6, steps->k + offset + order[pair][1] * steps->part_bytes, 64);
+      _tile_loadd(5, q + STEPS_TILE, 64);
+      _tile_loadd(6, steps->k + offset + order[pair][1] * STEPS_PART_BYTES, 64);
       _tile_dpbf16ps(0, 4, 6);
       _tile_dpbf16ps(2, 5, 6);
     }
@@ -140,7 +139,7 @@ static STEPS_TARGET void run(const struct product *product, const void *panels, 
       steps_next(&steps);
     }
     steps_end(&steps);
-    size_t rest = product->n_keys % (2 * STEPS_SIDE);
+    size_t rest = product->n_keys % STEPS_GROUP;
     if (rest > 0) {
       last_tile(&steps, c + product->n_keys - rest);
     }

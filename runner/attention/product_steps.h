@@ -26,10 +26,11 @@ static inline size_t steps_tiles(size_t width) {
   return (width + STEPS_CHANNELS - 1) / STEPS_CHANNELS;
 }
 
-/* Bytes of STEPS_SIDE packed queries or keys: [STEPS_PARTS][steps_tiles] tiles, of queries
- * [STEPS_SIDE][STEPS_CHANNELS], of keys [STEPS_CHANNELS / 2][STEPS_SIDE][2]. */
-static inline size_t steps_side_bytes(size_t width) {
-  return STEPS_PARTS * steps_tiles(width) * STEPS_TILE;
+/* Bytes of a packed group of two times STEPS_SIDE queries or keys, in the order in which they are used: [steps_tiles]
+ * [STEPS_PARTS][2] tiles, of queries [STEPS_SIDE][STEPS_CHANNELS], of keys [STEPS_CHANNELS / 2][STEPS_SIDE][2]. */
+enum { STEPS_GROUP = 2 * STEPS_SIDE, STEPS_PART_BYTES = 2 * STEPS_TILE, STEPS_TILES_BYTES = STEPS_PARTS * STEPS_PART_BYTES };
+static inline size_t steps_group_bytes(size_t width) {
+  return steps_tiles(width) * STEPS_TILES_BYTES;
 }
 
 /* Two tiles of queries times two of keys at a time, in tile registers 0 to 3. */
@@ -37,10 +38,11 @@ struct steps {
   const unsigned char *q, *k; /* of these tiles */
   float *c;                   /* of these tiles */
   float *before;              /* of those whose sums are still in registers; NULL: none are */
-  size_t part_bytes, side_bytes, c_bytes;
+  size_t group_bytes, c_bytes;
   size_t n_tiles;    /* of channels */
   size_t n_groups;   /* pairs of tiles of keys that are left */
   size_t pair, tile; /* of the next step */
+  bool second;       /* tile of queries, in the next step */
 };
 
 /* The first PRODUCT_ROWS rows of product_run, as far as whole pairs of tiles of keys go. */
@@ -51,11 +53,10 @@ static STEPS_INLINE struct steps steps_start(const struct product *product, cons
   return (struct steps){.q = q,
                         .k = panels,
                         .c = c,
-                        .part_bytes = steps_tiles(product->width) * STEPS_TILE,
-                        .side_bytes = steps_side_bytes(product->width),
+                        .group_bytes = steps_group_bytes(product->width),
                         .c_bytes = product->c_stride * sizeof(float),
                         .n_tiles = steps_tiles(product->width),
-                        .n_groups = product->n_keys / (2 * STEPS_SIDE)};
+                        .n_groups = product->n_keys / STEPS_GROUP};
 }
 
 /* The parts of a query and of a key whose products are added: those above 2^-26 of the whole. Of each tile of channels
@@ -69,79 +70,66 @@ static STEPS_INLINE struct steps steps_start(const struct product *product, cons
   }
 enum { STEPS_PAIRS = 6, STEPS_LARGE = STEPS_PAIRS - 1 };
 
-/* Number of steps in all. */
+/* Number of steps in all: two for each pair of parts, one tile of queries after the other. */
 static inline size_t steps_count(const struct steps *steps) {
-  return steps->n_groups * steps->n_tiles * STEPS_PAIRS;
+  return steps->n_groups * steps->n_tiles * STEPS_PAIRS * 2;
 }
 
-#define STEPS_LOAD_Q(part)                                                                                             \
-  _tile_loadd(4, steps->q + offset + (part)*steps->part_bytes, 64);                                                    \
-  _tile_loadd(5, steps->q + offset + (part)*steps->part_bytes + steps->side_bytes, 64)
-#define STEPS_LOAD_K(part)                                                                                             \
-  _tile_loadd(6, steps->k + offset + (part)*steps->part_bytes, 64);                                                    \
-  _tile_loadd(7, steps->k + offset + (part)*steps->part_bytes + steps->side_bytes, 64)
+#define STEPS_Q(tile, part) _tile_loadd(tile, q + (part) * STEPS_PART_BYTES, 64)
+#define STEPS_K(part)                                                                                                  \
+  _tile_loadd(6, k + (part) * STEPS_PART_BYTES, 64);                                                                 \
+  _tile_loadd(7, k + (part) * STEPS_PART_BYTES + STEPS_TILE, 64)
 
-/* What STEPS_ORDER has at `pair` and the step before had not. */
+/* What STEPS_ORDER has at `pair` and the step before had not: queries go to tile registers 4 and 5, keys to 6 and 7. */
 static STEPS_INLINE void steps_load(const struct steps *steps) {
-  size_t offset = steps->tile * STEPS_TILE;
+  const unsigned char *q = steps->q + steps->tile * STEPS_TILES_BYTES, *k = steps->k + steps->tile * STEPS_TILES_BYTES;
+  if (steps->second) {
+    q += STEPS_TILE;
+    switch (steps->pair) {
+    case 0:
+      STEPS_Q(5, 2);
+      break;
+    case 1:
+      STEPS_Q(5, 1);
+      break;
+    case 3:
+    case STEPS_LARGE:
+      STEPS_Q(5, 0);
+      break;
+    default:
+      break;
+    }
+    return;
+  }
   switch (steps->pair) {
   case 0:
-    STEPS_LOAD_Q(2);
-    STEPS_LOAD_K(0);
+    STEPS_Q(4, 2);
+    STEPS_K(0);
     break;
   case 1:
-    STEPS_LOAD_Q(1);
+    STEPS_Q(4, 1);
     break;
   case 2:
-    STEPS_LOAD_K(1);
+    STEPS_K(1);
     break;
   case 3:
-    STEPS_LOAD_Q(0);
+    STEPS_Q(4, 0);
     break;
   case 4:
-    STEPS_LOAD_K(2);
+    STEPS_K(2);
     break;
   default:
-    STEPS_LOAD_Q(0);
-    STEPS_LOAD_K(0);
+    STEPS_Q(4, 0);
+    STEPS_K(0);
     break;
   }
 }
 
-/* One step; due steps_count times. */
-static STEPS_INLINE void steps_next(struct steps *steps) {
-  steps_load(steps);
-  bool first = steps->pair == 0 && steps->tile == 0;
-  float *before = first ? steps->before : NULL;
-  size_t below = STEPS_SIDE * (steps->c_bytes / sizeof(float));
-  if (before) {
-    _tile_stored(0, before, steps->c_bytes);
+static STEPS_INLINE void steps_advance(struct steps *steps) {
+  steps->second = !steps->second;
+  if (steps->second) {
+    return;
   }
-  if (first) {
-    _tile_zero(0);
-  }
-  _tile_dpbf16ps(0, 4, 6);
-  if (before) {
-    _tile_stored(1, before + STEPS_SIDE, steps->c_bytes);
-  }
-  if (first) {
-    _tile_zero(1);
-  }
-  _tile_dpbf16ps(1, 4, 7);
-  if (before) {
-    _tile_stored(2, before + below, steps->c_bytes);
-  }
-  if (first) {
-    _tile_zero(2);
-  }
-  _tile_dpbf16ps(2, 5, 6);
-  if (before) {
-    _tile_stored(3, before + below + STEPS_SIDE, steps->c_bytes);
-  }
-  if (first) {
-    _tile_zero(3);
-  }
-  _tile_dpbf16ps(3, 5, 7);
   if (steps->pair < STEPS_LARGE - 1) {
     steps->pair++;
   } else if (++steps->tile < steps->n_tiles) {
@@ -152,10 +140,50 @@ static STEPS_INLINE void steps_next(struct steps *steps) {
   } else {
     steps->pair = 0;
     steps->tile = 0;
-    steps->k += 2 * steps->side_bytes;
+    steps->k += steps->group_bytes;
     steps->before = steps->c;
-    steps->c += 2 * STEPS_SIDE;
+    steps->c += STEPS_GROUP;
   }
+}
+
+/* One step; due steps_count times. Sums of the group before are stored one by one, as their registers are wanted. */
+static STEPS_INLINE void steps_next(struct steps *steps) {
+  steps_load(steps);
+  bool first = steps->pair == 0 && steps->tile == 0;
+  float *before = first ? steps->before : NULL;
+  if (!steps->second) {
+    if (before) {
+      _tile_stored(0, before, steps->c_bytes);
+    }
+    if (first) {
+      _tile_zero(0);
+    }
+    _tile_dpbf16ps(0, 4, 6);
+    if (before) {
+      _tile_stored(1, before + STEPS_SIDE, steps->c_bytes);
+    }
+    if (first) {
+      _tile_zero(1);
+    }
+    _tile_dpbf16ps(1, 4, 7);
+  } else {
+    size_t below = STEPS_SIDE * (steps->c_bytes / sizeof(float));
+    if (before) {
+      _tile_stored(2, before + below, steps->c_bytes);
+    }
+    if (first) {
+      _tile_zero(2);
+    }
+    _tile_dpbf16ps(2, 5, 6);
+    if (before) {
+      _tile_stored(3, before + below + STEPS_SIDE, steps->c_bytes);
+    }
+    if (first) {
+      _tile_zero(3);
+    }
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  steps_advance(steps);
 }
 
 /* What is still in registers, after the last step. */

@@ -113,7 +113,8 @@ static ROWS_TARGET __attribute__((noinline)) void raise_reference(const struct r
 /* One row of a tile. What is constant in the caller (NULL or not, distance) makes its own copy. */
 static ROWS_TARGET inline __attribute__((always_inline)) void softmax_row(const struct rows_state *state, size_t r,
                                                                           float *s, size_t n, const float *bias,
-                                                                          float *e, bool distance, float first) {
+                                                                          float *e, bool distance, float first,
+                                                                          struct beside *beside) {
   vec top = vec_load(state->max[r]);
   ROWS_UNROLL
   for (size_t j = 0; j < n; j += LANES) {
@@ -147,6 +148,7 @@ static ROWS_TARGET inline __attribute__((always_inline)) void softmax_row(const 
       away = vec_sub(away, vec_set((float)LANES));
     }
   }
+  beside_some(beside);
   vec_store(recent, sum);
   vec_store(recent + ROWS_VECTOR, below);
   if (distance) {
@@ -157,14 +159,13 @@ static ROWS_TARGET inline __attribute__((always_inline)) void softmax_row(const 
 static ROWS_TARGET inline __attribute__((always_inline)) void
 softmax_rows(const struct rows_tile *tile, const struct rows_state *state, size_t first, size_t n, bool bias, bool keep,
              bool distance, const struct product_call *call) {
-  struct beside beside = beside_start(call);
+  struct beside beside = beside_start(call, tile->n_rows);
   for (size_t r = 0; r < tile->n_rows; r++) {
     softmax_row(state, first + r, tile->s + r * tile->s_stride, n, bias ? tile->bias + r : NULL,
-                keep ? tile->e + r * tile->e_stride : NULL, distance, tile->distance_of_first + (float)r);
+                keep ? tile->e + r * tile->e_stride : NULL, distance, tile->distance_of_first + (float)r, &beside);
     if (keep) {
       tile->ref[r * tile->ref_stride] = state->ref[first + r];
     }
-    beside_row(&beside, r, tile->n_rows);
   }
   beside_end(&beside);
 }

@@ -9,27 +9,32 @@
 
 struct beside {
   struct steps steps;
-  size_t n_steps, done;
+  size_t n_steps, n_places, credit, left;
 };
 
-static ROWS_TARGET inline struct beside beside_start(const struct product_call *call) {
+static ROWS_TARGET inline struct beside beside_start(const struct product_call *call, size_t n_places) {
   if (!call) {
-    return (struct beside){.n_steps = 0};
+    return (struct beside){.n_places = 1};
   }
-  struct beside beside = {.steps = steps_start(call->product, call->panels, call->q, call->c)};
-  beside.n_steps = steps_count(&beside.steps);
+  struct beside beside = {.steps = steps_start(call->product, call->panels, call->q, call->c), .n_places = n_places};
+  beside.n_steps = beside.left = steps_count(&beside.steps);
   return beside;
 }
 
-/* As much of the product as the rows are of the tile, so that the two end together. */
-static ROWS_TARGET inline void beside_row(struct beside *beside, size_t row, size_t n_rows) {
-  while (beside->done * n_rows < (row + 1) * beside->n_steps) {
+/* As many steps as make both end together. */
+static ROWS_TARGET inline void beside_some(struct beside *beside) {
+  beside->credit += beside->n_steps;
+  while (beside->credit >= beside->n_places) {
+    beside->credit -= beside->n_places;
     steps_next(&beside->steps);
-    beside->done++;
+    beside->left--;
   }
 }
 
-static ROWS_TARGET inline void beside_end(const struct beside *beside) {
+static ROWS_TARGET inline void beside_end(struct beside *beside) {
+  for (; beside->left > 0; beside->left--) {
+    steps_next(&beside->steps);
+  }
   steps_end(&beside->steps);
 }
 
