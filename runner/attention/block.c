@@ -107,7 +107,7 @@ struct tile {
   float *scores;    /* [n_rows][ROWS_TILE] */
 };
 
-/* The bias by distance, and -INFINITY where a key is hidden, in a tile where some are. */
+/* The bias by distance, and -INFINITY where a key is hidden, in a tile where some are or that is kept. */
 static void finish_edge(const struct block *block, const struct tile *tile, const float *bias) {
   const uint8_t *padding = block->input->padding_k;
   for (size_t r = 0; r < tile->n_rows; r++) {
@@ -175,7 +175,7 @@ static int add_tile(const struct block *block, const struct block_space *space, 
   if (in->bias_by_distance) {
     bias = in->bias_by_distance + block->head * (in->nq + in->nk - 1) + row + in->nk - 1 - column;
   }
-  if (in->padding_k || column + tile->n > tile->strip->n_seen) {
+  if (in->padding_k || column + tile->n > tile->strip->n_seen || block->output->logits) {
     finish_edge(block, tile, bias);
     bias = NULL;
   }

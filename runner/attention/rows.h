@@ -42,11 +42,11 @@ struct rows_state {
 void rows_state_reset(const struct rows_state *state, size_t n_rows);
 
 struct rows_tile {
-  float *s; /* [n_rows][s_stride], 64-byte aligned rows: products in; with the bias added out, unless e is the same */
+  const float *s; /* [n_rows][s_stride], 64-byte aligned rows */
   size_t s_stride;
   size_t n_rows, n;  /* n: a multiple of ROWS_VECTOR, at most ROWS_TILE */
   const float *bias; /* bias[r - j] belongs to row r and column j; NULL: none */
-  float *e;          /* [n_rows][e_stride]: exp(s - ref), may be s; NULL: not kept */
+  float *e;          /* [n_rows][e_stride]: exp(s - ref); NULL: not kept */
   size_t e_stride;   /* rows of e are 64-byte aligned */
   float *ref;        /* [n_rows], ref_stride apart: what e is relative to; NULL with e */
   size_t ref_stride;

@@ -110,45 +110,63 @@ static ROWS_TARGET __attribute__((noinline)) void raise_reference(const struct r
   state->moved[r] = !first;
 }
 
-/* One row of a tile. What is constant in the caller (NULL or not, distance) makes its own copy. */
-static ROWS_TARGET inline __attribute__((always_inline)) void softmax_row(const struct rows_state *state, size_t r,
-                                                                          float *s, size_t n, const float *bias,
-                                                                          float *e, bool distance, float first,
-                                                                          struct beside *beside) {
+static ROWS_TARGET inline vec logits_at(const float *s, const float *bias, size_t j) {
+  return bias ? vec_add(vec_load(s + j), vec_load_reversed(bias - j - (LANES - 1))) : vec_load(s + j);
+}
+
+/* The reference of a row that has none yet, from its first tile. */
+static ROWS_TARGET __attribute__((noinline)) void first_reference(const struct rows_state *state, size_t r,
+                                                                  const float *s, size_t n, const float *bias) {
   vec top = vec_load(state->max[r]);
-  ROWS_UNROLL
   for (size_t j = 0; j < n; j += LANES) {
-    vec v = vec_load(s + j);
-    if (bias) {
-      v = vec_add(v, vec_load_reversed(bias - j - (LANES - 1)));
-      vec_store(s + j, v);
-    }
-    top = vec_max(top, v);
+    top = vec_max(top, logits_at(s, bias, j));
   }
   vec_store(state->max[r], top);
-  if (__builtin_expect(vec_any_above(top, vec_set(state->limit[r])), 0)) {
+  if (vec_any_above(top, vec_set(-INFINITY))) {
     raise_reference(state, r);
   }
-  float *recent = state->recent[r];
-  vec ref = vec_set(state->ref[r]), sum = vec_load(recent), below = vec_load(recent + ROWS_VECTOR), far = vec_set(0.0f),
-      away = vec_sub(vec_set(first), vec_iota());
-  ROWS_UNROLL
-  for (size_t j = 0; j < n; j += LANES) {
-    vec t = vec_sub(vec_load(s + j), ref);
-    lanes heavy = vec_not_below(t, vec_set(ROWS_LOWEST));
-    t = tamed(t, ROWS_LOWEST);
-    vec x = exponential_of(t, heavy);
-    if (e) {
-      vec_store(e + j, x);
-    }
-    sum = vec_add(sum, x);
-    below = vec_fma_in(heavy, x, t, below);
-    if (distance) {
-      far = vec_fma(x, vec_absolute(away), far);
-      away = vec_sub(away, vec_set((float)LANES));
-    }
+}
+
+/* One row of a tile. What is constant in the caller (NULL or not, distance) makes its own copy. A tile with a logit far
+ * above the reference, which is seldom, is begun again with a new one. */
+static ROWS_TARGET inline __attribute__((always_inline)) void softmax_row(const struct rows_state *state, size_t r,
+                                                                          const float *s, size_t n, const float *bias,
+                                                                          float *e, bool distance, float first) {
+  if (state->limit[r] == -INFINITY) {
+    first_reference(state, r, s, n, bias);
   }
-  beside_some(beside);
+  float *recent = state->recent[r];
+  vec top = vec_load(state->max[r]), sum, below, far;
+  for (;;) {
+    vec ref = vec_set(state->ref[r]), away = vec_sub(vec_set(first), vec_iota());
+    sum = vec_load(recent);
+    below = vec_load(recent + ROWS_VECTOR);
+    far = vec_set(0.0f);
+    ROWS_UNROLL
+    for (size_t j = 0; j < n; j += LANES) {
+      vec v = logits_at(s, bias, j);
+      top = vec_max(top, v);
+      vec t = vec_sub(v, ref);
+      lanes heavy = vec_not_below(t, vec_set(ROWS_LOWEST));
+      t = tamed(t, ROWS_LOWEST);
+      vec x = exponential_of(t, heavy);
+      if (e) {
+        vec_store(e + j, x);
+      }
+      sum = vec_add(sum, x);
+      below = vec_fma_in(heavy, x, t, below);
+      if (distance) {
+        far = vec_fma(x, vec_absolute(away), far);
+        away = vec_sub(away, vec_set((float)LANES));
+      }
+    }
+    if (__builtin_expect(!vec_any_above(top, vec_set(state->limit[r])), 1)) {
+      break;
+    }
+    vec_store(state->max[r], top);
+    raise_reference(state, r);
+  }
+  vec_store(state->max[r], top);
   vec_store(recent, sum);
   vec_store(recent + ROWS_VECTOR, below);
   if (distance) {
@@ -162,10 +180,11 @@ softmax_rows(const struct rows_tile *tile, const struct rows_state *state, size_
   struct beside beside = beside_start(call, tile->n_rows);
   for (size_t r = 0; r < tile->n_rows; r++) {
     softmax_row(state, first + r, tile->s + r * tile->s_stride, n, bias ? tile->bias + r : NULL,
-                keep ? tile->e + r * tile->e_stride : NULL, distance, tile->distance_of_first + (float)r, &beside);
+                keep ? tile->e + r * tile->e_stride : NULL, distance, tile->distance_of_first + (float)r);
     if (keep) {
       tile->ref[r * tile->ref_stride] = state->ref[first + r];
     }
+    beside_some(&beside);
   }
   beside_end(&beside);
 }
