@@ -14,7 +14,7 @@
 struct scan {
   struct bench_instance scheme;
   struct pool *pool;
-  const struct product_method *product;
+  const struct product_method *product; /* NULL: whichever attention_run takes */
   size_t calls;
   size_t width;               /* of q and k rows at their positions */
   float *q, *k;               /* as projected */
@@ -76,7 +76,11 @@ static int scan_once(struct scan *scan, struct error *err) {
   if (!status && scan->bias_row) {
     status = fill_bias_row(scan, err);
   }
-  return status ? status : attention_run_by(scan->product, &scan->input, &scan->output, scan->pool, err);
+  if (status) {
+    return status;
+  }
+  return scan->product ? attention_run_by(scan->product, &scan->input, &scan->output, scan->pool, err)
+                       : attention_run(&scan->input, &scan->output, scan->pool, err);
 }
 
 static int scan_calls(void *context, struct error *err) {
@@ -153,7 +157,7 @@ static int read_settings(const struct bench *bench, struct scan *scan, size_t *r
   if (!best && strcmp(product, "float32") != 0) {
     return error_set(err, ERROR_USAGE, "product=%s: best or float32", product);
   }
-  scan->product = best ? product_best() : product_float32();
+  scan->product = best ? NULL : product_float32();
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   scan->pool = pool_new(threads ? (unsigned)threads : cores > 0 ? (unsigned)cores : 1, err);
   return scan->pool ? 0 : (int)err->code;
@@ -195,7 +199,6 @@ static int run_scan(const struct bench *bench, struct scan *scan, json_t *result
     bench_put(result, "threads_used", (double)pool_threads(scan->pool));
     bench_put(result, "qk_mib", bytes / 1048576.0);
     bench_put_peak(result);
-    bench_put_text(result, "product", scan->product->name);
     bench_put_text(result, "kernel", attention_kernel_name());
     put_means(scan, result);
   }

@@ -48,8 +48,9 @@ int block_space_init(struct block_space *space, const struct attention_input *in
   space->ref_stride = input->nk / ROWS_TILE + 2;
   space->memory = memory_new_3d(block_rows + 1, space->e_stride, 1, sizeof(float), what, err);
   space->ref = memory_new_3d(block_rows, space->ref_stride, 1, sizeof(float), what, err);
+  space->written = memory_new(block_rows, sizeof *space->written, what, err);
   space->e = space->memory ? space->memory + ROWS_MARGIN : NULL;
-  return space->memory && space->ref ? 0 : ERROR_MEMORY;
+  return space->memory && space->ref && space->written ? 0 : ERROR_MEMORY;
 }
 
 void block_space_free(struct block_space *space) {
@@ -65,6 +66,7 @@ void block_space_free(struct block_space *space) {
   free(space->rows.moved);
   free(space->memory);
   free(space->ref);
+  free(space->written);
 }
 
 /* ---- scores -------------------------------------------------------------------------------------------------------
@@ -410,7 +412,6 @@ static void add_mass(const struct block *block, const struct block_space *space)
 }
 
 static void finish_e(const struct block *block, const struct block_space *space) {
-  size_t end = rounded_up(block->n_columns, ROWS_VECTOR) + ROWS_MARGIN;
   for (size_t r = 0; r < block->n_rows; r++) {
     size_t n_filled = filled_columns(block, r);
     adjust_to_last_reference(block, space, r);
@@ -418,7 +419,10 @@ static void finish_e(const struct block *block, const struct block_space *space)
       float e = block->n_columns > 0 ? space->e[r * space->e_stride] : 0.0f;
       block->output->mass_on_first[block->head * block->input->nq + block->row + r] = (double)(e * space->weight[r]);
     }
-    memset(space->e + r * space->e_stride + n_filled, 0, (end - n_filled) * sizeof(float));
+    if (n_filled < space->written[r]) {
+      memset(space->e + r * space->e_stride + n_filled, 0, (space->written[r] - n_filled) * sizeof(float));
+    }
+    space->written[r] = n_filled;
   }
   if (block->output->weights) {
     keep_weights(block, space);

@@ -21,7 +21,8 @@ struct block_space {
   float *memory; /* of e, with margins */
   float *e;      /* [block rows][e_stride], exp(logit - ref); NULL where nothing asks for it */
   size_t e_stride;
-  float *ref; /* [block rows][ref_stride], of each tile of e */
+  size_t *written; /* [block rows], columns of e that may be other than zero */
+  float *ref;      /* [block rows][ref_stride], of each tile of e */
   size_t ref_stride;
 };
 

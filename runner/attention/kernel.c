@@ -20,6 +20,9 @@ static const size_t group_bytes = (size_t)8 << 20;
 /* Up to so many keys a head is one unit, if there are heads for all threads. */
 static const size_t short_head = 1024;
 
+/* Up to so many keys, packing for the split product and waking the tiles takes longer than they save. */
+static const size_t shorter_for_float32 = 256;
+
 /* Below so many multiplications, waking threads takes longer than the work. */
 static const double threads_from = 4e6;
 
@@ -269,7 +272,7 @@ static int run_with(const struct product_method *product, const struct attention
                     const struct attention_output *output, struct pool *pool, bool *refused, struct error *err) {
   struct run run = {.input = input,
                     .output = output,
-                    .kernels = product == product_split() && rows_tiles() ? rows_tiles() : rows_best(),
+                    .kernels = product == product_split() ? rows_tiles() : rows_best(),
                     .product = product,
                     .heads_per_kv_head = input->n_heads / input->n_kv_heads,
                     .values_finite = true};
@@ -307,7 +310,8 @@ int attention_run_by(const struct product_method *product, const struct attentio
 
 int attention_run(const struct attention_input *input, const struct attention_output *output, struct pool *pool,
                   struct error *err) {
-  return attention_run_by(product_best(), input, output, pool, err);
+  bool is_short = input->nk <= shorter_for_float32;
+  return attention_run_by(is_short ? product_float32() : product_best(), input, output, pool, err);
 }
 
 /* One sentence for each pair, so that nothing has to be put together and kept. */

@@ -5,6 +5,7 @@
 #include "attention/product_steps.h"
 
 #include <cpuid.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -33,8 +34,8 @@ static VECTORS inline __m512 nearest_bfloat16(__m512 x) {
   return _mm512_castsi512_ps(_mm512_and_si512(rounded, _mm512_set1_epi32((int)0xffff0000u)));
 }
 
-/* n <= 16 values times scale, in parts of 16 bfloat16. What is left of a float32 after two parts has at most 8 bits: the
- * third part is exact. The magnitudes join `largest`, as integers. */
+/* n <= 16 values times scale, in parts of 16 bfloat16. What is left of a float32 after two parts has at most 8 bits:
+ * the third part is exact. The magnitudes join `largest`, as integers. */
 static VECTORS inline void split(const float *x, size_t n, float scale, unsigned char *to, __m512i *largest) {
   __mmask16 wanted = (__mmask16)((1u << n) - 1u);
   __m512 rest = _mm512_mul_ps(_mm512_maskz_loadu_ps(wanted, x), _mm512_set1_ps(scale));
@@ -82,16 +83,33 @@ static VECTORS bool pack_queries(const float *q, size_t n_rows, size_t width, fl
   return all_fit(largest);
 }
 
-/* A tile of [STEPS_SIDE rows][STEPS_CHANNELS / 2 pairs] becomes [STEPS_CHANNELS / 2 pairs][STEPS_SIDE rows], in place.
- */
+/* A tile of [STEPS_SIDE rows][STEPS_CHANNELS / 2 pairs] becomes [STEPS_CHANNELS / 2 pairs][STEPS_SIDE rows], in place:
+ * blocks of 2 x 2 and 4 x 4 pairs by interleaving neighbours, of 8 x 8 and 16 x 16 by moving quarters of a vector. */
 static VECTORS inline void transpose_pairs(unsigned char *tile) {
-  const __m512i rows = _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
-                                          _mm512_set1_epi32(STEPS_CHANNELS / 2));
-  __m512i columns[STEPS_CHANNELS / 2];
-  for (size_t pair = 0; pair < STEPS_CHANNELS / 2; pair++) {
-    columns[pair] = _mm512_i32gather_epi32(rows, tile + pair * sizeof(uint32_t), sizeof(uint32_t));
+  __m512i a[STEPS_SIDE], b[STEPS_SIDE];
+  for (size_t i = 0; i < STEPS_SIDE; i++) {
+    a[i] = _mm512_load_si512(tile + i * 64);
   }
-  memcpy(tile, columns, sizeof columns);
+  for (size_t i = 0; i < STEPS_SIDE; i += 2) {
+    b[i] = _mm512_unpacklo_epi32(a[i], a[i + 1]);
+    b[i + 1] = _mm512_unpackhi_epi32(a[i], a[i + 1]);
+  }
+  for (size_t i = 0; i < STEPS_SIDE; i += 4) {
+    a[i] = _mm512_unpacklo_epi64(b[i], b[i + 2]);
+    a[i + 1] = _mm512_unpackhi_epi64(b[i], b[i + 2]);
+    a[i + 2] = _mm512_unpacklo_epi64(b[i + 1], b[i + 3]);
+    a[i + 3] = _mm512_unpackhi_epi64(b[i + 1], b[i + 3]);
+  }
+  /* Quarter q of a[4 g + i] is pair 4 q + i of rows 4 g to 4 g + 3. */
+  for (size_t i = 0; i < 4; i++) {
+    __m512i even_low = _mm512_shuffle_i32x4(a[i], a[4 + i], 0x88), odd_low = _mm512_shuffle_i32x4(a[i], a[4 + i], 0xdd);
+    __m512i even_high = _mm512_shuffle_i32x4(a[8 + i], a[12 + i], 0x88);
+    __m512i odd_high = _mm512_shuffle_i32x4(a[8 + i], a[12 + i], 0xdd);
+    _mm512_store_si512(tile + i * 64, _mm512_shuffle_i32x4(even_low, even_high, 0x88));
+    _mm512_store_si512(tile + (4 + i) * 64, _mm512_shuffle_i32x4(odd_low, odd_high, 0x88));
+    _mm512_store_si512(tile + (8 + i) * 64, _mm512_shuffle_i32x4(even_low, even_high, 0xdd));
+    _mm512_store_si512(tile + (12 + i) * 64, _mm512_shuffle_i32x4(odd_low, odd_high, 0xdd));
+  }
 }
 
 static VECTORS bool pack_keys(const float *k, size_t n_keys, size_t width, void *panel) {
@@ -173,12 +191,17 @@ static STEPS_TARGET void end(void) {
   _tile_release();
 }
 
+/* Written once, under `once`: asking a virtual processor what it can takes 30 microseconds. */
+static bool tiles_allowed;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
 /* The kernel keeps tiles from processes that did not ask: their registers take 8 KiB of every signal's stack. */
-static bool tiles_allowed(void) {
+static void ask_for_tiles(void) {
   enum { ASK_FOR_FEATURE = 0x1023, TILE_DATA = 18 };
   unsigned a, b, c, d, bfloat16 = 1u << 22, tiles = 1u << 24;
   bool there = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & bfloat16) && (d & tiles);
-  return there && __builtin_cpu_supports("avx512f") && syscall(SYS_arch_prctl, ASK_FOR_FEATURE, TILE_DATA) == 0;
+  tiles_allowed = there && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                  syscall(SYS_arch_prctl, ASK_FOR_FEATURE, TILE_DATA) == 0;
 }
 
 const struct product_method *product_split(void) {
@@ -191,7 +214,8 @@ const struct product_method *product_split(void) {
                                                .of_shape = of_shape,
                                                .begin = begin,
                                                .end = end};
-  return tiles_allowed() ? &method : NULL;
+  pthread_once(&once, ask_for_tiles);
+  return tiles_allowed ? &method : NULL;
 }
 
 #else

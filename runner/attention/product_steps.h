@@ -28,7 +28,11 @@ static inline size_t steps_tiles(size_t width) {
 
 /* Bytes of a packed group of two times STEPS_SIDE queries or keys, in the order in which they are used: [steps_tiles]
  * [STEPS_PARTS][2] tiles, of queries [STEPS_SIDE][STEPS_CHANNELS], of keys [STEPS_CHANNELS / 2][STEPS_SIDE][2]. */
-enum { STEPS_GROUP = 2 * STEPS_SIDE, STEPS_PART_BYTES = 2 * STEPS_TILE, STEPS_TILES_BYTES = STEPS_PARTS * STEPS_PART_BYTES };
+enum {
+  STEPS_GROUP = 2 * STEPS_SIDE,
+  STEPS_PART_BYTES = 2 * STEPS_TILE,
+  STEPS_TILES_BYTES = STEPS_PARTS * STEPS_PART_BYTES
+};
 static inline size_t steps_group_bytes(size_t width) {
   return steps_tiles(width) * STEPS_TILES_BYTES;
 }
@@ -75,10 +79,10 @@ static inline size_t steps_count(const struct steps *steps) {
   return steps->n_groups * steps->n_tiles * STEPS_PAIRS * 2;
 }
 
-#define STEPS_Q(tile, part) _tile_loadd(tile, q + (part) * STEPS_PART_BYTES, 64)
+#define STEPS_Q(tile, part) _tile_loadd(tile, q + (part)*STEPS_PART_BYTES, 64)
 #define STEPS_K(part)                                                                                                  \
-  _tile_loadd(6, k + (part) * STEPS_PART_BYTES, 64);                                                                 \
-  _tile_loadd(7, k + (part) * STEPS_PART_BYTES + STEPS_TILE, 64)
+  _tile_loadd(6, k + (part)*STEPS_PART_BYTES, 64);                                                                     \
+  _tile_loadd(7, k + (part)*STEPS_PART_BYTES + STEPS_TILE, 64)
 
 /* What STEPS_ORDER has at `pair` and the step before had not: queries go to tile registers 4 and 5, keys to 6 and 7. */
 static STEPS_INLINE void steps_load(const struct steps *steps) {

@@ -50,7 +50,7 @@ const struct rows_kernels *rows_tiles(void) {
                                               .scale = scale,
                                               .add_diagonals = add_diagonals,
                                               .exponential = exponential};
-  return product_split() && __builtin_cpu_supports("avx512dq") ? &kernels : NULL;
+  return product_split() ? &kernels : NULL;
 }
 
 #else
