@@ -1,6 +1,7 @@
 /* The tiled kernel against the float64 reference over many shapes, bits against the number of threads, and cases whose
  * numbers are published or exact. */
 #include "attention/attention.h"
+#include "attention/product.h"
 
 #include "base/memory.h"
 
@@ -143,12 +144,12 @@ static void compare(const char *what, double got, double expected, double allowe
  * off by at most width * (width + 1) * 2^-24; rounding q * scale, scaling and adding a bias below 8 add a few units
  * more. A logit off by d moves ln sum exp by at most d, a weight by the factor exp(2 d), and an entropy by at most 2 d
  * * ln(nk) + 2 d. */
-static void kernel_equals_reference(const struct shape *shape) {
+static void kernel_equals_reference(const struct shape *shape, const struct product_method *product) {
   struct call kernel, reference;
   struct error err = {.code = ERROR_NONE};
   call_new(&kernel, shape);
   call_new(&reference, shape);
-  assert_int_equal(attention_run(&kernel.in, &kernel.out, NULL, &err), 0);
+  assert_int_equal(attention_run_by(product, &kernel.in, &kernel.out, NULL, &err), 0);
   assert_int_equal(attention_reference(&reference.in, &reference.out, &err), 0);
   double unit = ldexp(1.0, -24), width = (double)shape->width, nk = (double)shape->nk;
   double gain = shape->gain > 0.0f ? (double)shape->gain : 1.0;
@@ -200,7 +201,8 @@ static void kernel_equals_reference_over_shapes(void **state) {
                                 .bias = (enum bias_kind)bias,
                                 .mass_first_row = round % 5 == 0 ? sizes[s][0] / 2 : 0,
                                 .gain = round % 2 == 0 ? 1.0f : 24.0f};
-          kernel_equals_reference(&shape);
+          kernel_equals_reference(&shape, product_float32());
+          kernel_equals_reference(&shape, product_best());
           round++;
         }
       }
@@ -265,6 +267,33 @@ static void outputs_do_not_depend_on_each_other(void **state) {
   assert_memory_equal(all.out.entropy, some.out.entropy, all.bytes);
   call_free(&all);
   call_free(&some);
+}
+
+/* Infinity is no sum of bfloat16, and 2^56 is the first number that is refused: the whole call is made in float32. */
+static void what_does_not_fit_takes_float32(void **state) {
+  (void)state;
+  static const float values[] = {0x1p50f, 0x1p60f, INFINITY, NAN};
+  struct shape shape = {.heads = 2, .kv_heads = 1, .nq = 70, .nk = 400, .width = 16, .value_width = 4, .causal = true};
+  for (size_t i = 0; i < 2 * sizeof values / sizeof values[0]; i++) {
+    struct call by_float32, by_best;
+    struct error err;
+    call_new(&by_float32, &shape);
+    call_new(&by_best, &shape);
+    for (int which = 0; which < 2; which++) {
+      struct call *call = which ? &by_best : &by_float32;
+      float *x = i % 2 ? call->q : call->k;
+      x[shape.width * 69 + 3] = values[i / 2];
+    }
+    assert_int_equal(attention_run_by(product_float32(), &by_float32.in, &by_float32.out, NULL, &err), 0);
+    assert_int_equal(attention_run_by(product_best(), &by_best.in, &by_best.out, NULL, &err), 0);
+    if (i / 2 > 0 || !product_split()) {
+      assert_memory_equal(by_float32.out.entropy, by_best.out.entropy, by_best.bytes);
+    } else {
+      assert_memory_not_equal(by_float32.out.logits, by_best.out.logits, shape.nk * sizeof(float));
+    }
+    call_free(&by_float32);
+    call_free(&by_best);
+  }
 }
 
 /* ---- known numbers ------------------------------------------------------------------------------------------------
@@ -465,6 +494,7 @@ int main(void) {
       cmocka_unit_test(kernel_equals_reference_over_shapes),
       cmocka_unit_test(bits_do_not_depend_on_threads),
       cmocka_unit_test(outputs_do_not_depend_on_each_other),
+      cmocka_unit_test(what_does_not_fit_takes_float32),
       cmocka_unit_test(alibi_rows),
       cmocka_unit_test(empty_rows_are_zero),
       cmocka_unit_test(worked_example),

@@ -13,8 +13,10 @@
 /* cmocka.h needs the headers above. */
 #include <cmocka.h>
 
+enum { VARIANTS = 4 };
+
 static const struct rows_kernels *variant(size_t which) {
-  return which == 0 ? rows_portable() : which == 1 ? rows_avx2() : rows_avx512();
+  return which == 0 ? rows_portable() : which == 1 ? rows_avx2() : which == 2 ? rows_avx512() : rows_tiles();
 }
 
 /* ---- exponential --------------------------------------------------------------------------------------------------
@@ -68,7 +70,7 @@ static void check_exponentials(const struct rows_kernels *kernels, uint64_t step
 /* State: the step through the floats' bit patterns; an odd one meets every exponent and both signs. */
 static void exponential_over_the_float_range(void **state) {
   const uint64_t *step = *state;
-  for (size_t which = 0; which < 3; which++) {
+  for (size_t which = 0; which < VARIANTS; which++) {
     if (variant(which)) {
       check_exponentials(variant(which), *step);
     }
@@ -79,7 +81,7 @@ static void exponential_of_special_values(void **state) {
   (void)state;
   static const float x[] = {0.0f,      -0.0f, INFINITY, -INFINITY, NAN,    88.72283f,
                             88.72284f, 3e38f, -3e38f,   -103.9f,   -104.0f};
-  for (size_t which = 0; which < 3; which++) {
+  for (size_t which = 0; which < VARIANTS; which++) {
     for (size_t n = 1; variant(which) && n <= sizeof x / sizeof x[0]; n++) {
       float y[sizeof x / sizeof x[0] + 1];
       y[n] = -7.0f;
@@ -181,12 +183,12 @@ static void softmax_of_tiles(void **state) {
   for (size_t at = 0; at < BIAS_MARGIN + ROWS; at++) {
     c.bias[at] = (float)(at % 29) * 0.125f - 1.0f;
   }
-  for (size_t round = 0; round < 3 * 2 * 2; round++) {
-    const struct rows_kernels *kernels = variant(round % 3);
-    bool bias = round / 3 % 2 == 1;
+  for (size_t round = 0; round < VARIANTS * 2 * 2; round++) {
+    const struct rows_kernels *kernels = variant(round % VARIANTS);
+    bool bias = round / VARIANTS % 2 == 1;
     struct rows_state rows = state_of(&c);
     rows_state_reset(&rows, ROWS);
-    size_t n_columns = round < 6 ? COLUMNS : COLUMNS - 48; /* the last tile may be narrower */
+    size_t n_columns = round < 2 * VARIANTS ? COLUMNS : COLUMNS - 48; /* the last tile may be narrower */
     for (size_t r = 0; kernels && r < ROWS; r++) {
       for (size_t j = 0; j < COLUMNS; j++) {
         c.s[r][j] = logit_of(r, j);
@@ -222,18 +224,18 @@ static void softmax_of_tiles(void **state) {
  * is. */
 static void softmax_variants_agree(void **state) {
   (void)state;
-  static struct softmax_case all, few, in_place;
-  for (size_t which = 0; which < 3; which++) {
+  static struct softmax_case all, few, by_row;
+  for (size_t which = 0; which < VARIANTS; which++) {
     if (!variant(which)) {
       continue;
     }
-    struct rows_state rows[] = {state_of(&all), state_of(&few), state_of(&in_place)};
+    struct rows_state rows[] = {state_of(&all), state_of(&few), state_of(&by_row)};
     for (size_t i = 0; i < 3; i++) {
       rows_state_reset(&rows[i], ROWS);
     }
     for (size_t at = 0; at < ROWS * ROWS_TILE; at++) {
       size_t r = at / ROWS_TILE, j = at % ROWS_TILE;
-      all.tile[r][j] = few.tile[r][j] = in_place.e[r][j] = logit_of(r, j);
+      all.tile[r][j] = few.tile[r][j] = by_row.tile[r][j] = logit_of(r, j);
     }
     struct rows_tile tile = {.s = all.tile[0],
                              .s_stride = ROWS_TILE,
@@ -247,21 +249,22 @@ static void softmax_variants_agree(void **state) {
     variant(which)->softmax(&tile, &rows[0], 0, NULL);
     tile = (struct rows_tile){.s = few.tile[0], .s_stride = ROWS_TILE, .n_rows = ROWS, .n = ROWS_TILE};
     variant(which)->softmax(&tile, &rows[1], 0, NULL);
-    tile = (struct rows_tile){.s_stride = COLUMNS, .n = ROWS_TILE, .e_stride = COLUMNS, .ref_stride = TILES};
+    tile = (struct rows_tile){.s_stride = ROWS_TILE, .n = ROWS_TILE, .e_stride = COLUMNS, .ref_stride = TILES};
     for (size_t r = 0; r < ROWS; r++) {
       tile.n_rows = 1;
-      tile.s = tile.e = in_place.e[r];
-      tile.ref = in_place.ref[r];
+      tile.s = by_row.tile[r];
+      tile.e = by_row.e[r];
+      tile.ref = by_row.ref[r];
       variant(which)->softmax(&tile, &rows[2], r, NULL);
     }
     for (size_t i = 0; i < 3; i++) {
       variant(which)->flush(&rows[i], ROWS);
     }
     assert_memory_equal(all.sums, few.sums, sizeof all.sums);
-    assert_memory_equal(all.sums, in_place.sums, sizeof all.sums);
+    assert_memory_equal(all.sums, by_row.sums, sizeof all.sums);
     assert_memory_equal(all.max, few.max, sizeof all.max);
-    assert_memory_equal(all.max, in_place.max, sizeof all.max);
-    assert_memory_equal(all.e, in_place.e, sizeof all.e);
+    assert_memory_equal(all.max, by_row.max, sizeof all.max);
+    assert_memory_equal(all.e, by_row.e, sizeof all.e);
   }
 }
 
@@ -269,9 +272,9 @@ static void softmax_variants_agree(void **state) {
 static void weights_are_scaled(void **state) {
   (void)state;
   static const float factors[] = {1.0f, 0.5f, 0.3f, 1e-20f, 1e-38f, 1e-45f, 0.0f};
-  for (size_t round = 0; round < 3 * sizeof factors / sizeof factors[0]; round++) {
-    const struct rows_kernels *kernels = variant(round % 3);
-    float factor = factors[round / 3], e[ROWS_TILE], was[ROWS_TILE];
+  for (size_t round = 0; round < VARIANTS * sizeof factors / sizeof factors[0]; round++) {
+    const struct rows_kernels *kernels = variant(round % VARIANTS);
+    float factor = factors[round / VARIANTS], e[ROWS_TILE], was[ROWS_TILE];
     for (size_t j = 0; j < ROWS_TILE; j++) {
       e[j] = was[j] = j % 7 == 0 ? 0.0f : expf(4.0f - 0.55f * (float)j);
     }
@@ -301,7 +304,7 @@ static void diagonals_are_summed(void **state) {
       e[r * STRIDE + j] = (float)((r * 31 + j * 17) % 64); /* sums are exact */
     }
   }
-  for (size_t which = 0; which < 3; which++) {
+  for (size_t which = 0; which < VARIANTS; which++) {
     for (size_t n = 1; variant(which) && n <= N + MANY - 1; n++) {
       memset(sum, 0, sizeof sum);
       variant(which)->add_diagonals(e, STRIDE, MANY, weight, sum, n);
@@ -318,6 +321,51 @@ static void diagonals_are_summed(void **state) {
   }
 }
 
+/* A product that is made beside a softmax of more, as many or fewer rows is the one that is made by itself, and the
+ * softmax is the same. */
+static void product_beside_a_softmax(void **state) {
+  (void)state;
+  const struct rows_kernels *kernels = rows_tiles();
+  const struct product_method *method = product_split();
+  if (!kernels) {
+    skip();
+  }
+  enum { WIDTH = 40, KEYS = 2 * PRODUCT_PANEL };
+  static float x[KEYS * WIDTH];
+  static _Alignas(64) unsigned char panels[1 << 16], q[1 << 14];
+  static _Alignas(64) float alone[PRODUCT_ROWS][KEYS], beside[PRODUCT_ROWS][KEYS];
+  for (size_t at = 0; at < KEYS * WIDTH; at++) {
+    x[at] = logit_of(at / WIDTH, at % WIDTH + 1);
+    x[at] = isinf(x[at]) ? 0.5f : x[at];
+  }
+  assert_true(2 * method->panel_bytes(WIDTH) <= sizeof panels && method->query_bytes(PRODUCT_ROWS, WIDTH) <= sizeof q);
+  assert_true(method->pack_keys(x, PRODUCT_PANEL, WIDTH, panels));
+  assert_true(method->pack_keys(x + PRODUCT_PANEL * WIDTH, PRODUCT_PANEL, WIDTH, panels + method->panel_bytes(WIDTH)));
+  assert_true(method->pack_queries(x, PRODUCT_ROWS, WIDTH, 0.25f, q));
+  const struct product product = method->of_shape(WIDTH, PRODUCT_ROWS, KEYS, KEYS);
+  method->begin();
+  product_run(&product, panels, q, alone[0]);
+  static struct softmax_case with, without;
+  for (size_t n_rows = 1; n_rows <= ROWS; n_rows++) {
+    struct rows_state rows[] = {state_of(&with), state_of(&without)};
+    memset(beside, 0, sizeof beside);
+    for (size_t i = 0; i < 2; i++) {
+      struct softmax_case *c = i ? &without : &with;
+      rows_state_reset(&rows[i], ROWS);
+      for (size_t at = 0; at < ROWS * ROWS_TILE; at++) {
+        c->tile[at / ROWS_TILE][at % ROWS_TILE] = logit_of(at / ROWS_TILE, at % ROWS_TILE);
+      }
+      struct rows_tile tile = {.s = c->tile[0], .s_stride = ROWS_TILE, .n_rows = n_rows, .n = ROWS_TILE};
+      const struct product_call call = {&product, panels, q, beside[0]};
+      kernels->softmax(&tile, &rows[i], 0, i ? NULL : &call);
+      kernels->flush(&rows[i], n_rows);
+    }
+    assert_memory_equal(with.sums, without.sums, n_rows * sizeof with.sums[0]);
+    assert_memory_equal(alone, beside, sizeof alone);
+  }
+  method->end();
+}
+
 int main(int argc, char **argv) {
   uint64_t step = argc == 2 && strcmp(argv[1], "all") == 0 ? 1 : 61;
   const struct CMUnitTest tests[] = {
@@ -325,6 +373,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(exponential_of_special_values),
       cmocka_unit_test(softmax_of_tiles),
       cmocka_unit_test(softmax_variants_agree),
+      cmocka_unit_test(product_beside_a_softmax),
       cmocka_unit_test(weights_are_scaled),
       cmocka_unit_test(diagonals_are_summed),
   };
