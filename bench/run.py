@@ -73,16 +73,18 @@ def installed(module):
 # ---- measuring ------------------------------------------------------------------------------------------------------
 
 
-def bound_of(ceilings, length, threads):
-    """Seconds that the products and exponentials at and below the diagonal take at the best measured rates."""
+def bound_of(ceilings, length, threads, product="product"):
+    """Seconds that the products and exponentials at and below the diagonal take at the best measured rates; product:
+    "product" for the faster kind, "float32" for the one that all machines have."""
     cells = HEADS * length * (length + 1) / 2
-    product = cells * 2 * HEAD_DIM / (ceilings["product_gflops"] * 1e9)
+    product = cells * 2 * HEAD_DIM / (ceilings[f"{product}_gflops"] * 1e9)
     return (product + cells * ceilings["exponential_ns"] * 1e-9) / threads
 
 
 def better(one, other):
     """The better of two measurements of the ceilings: a bound must not be too easy."""
     return {**one, "product_gflops": max(one["product_gflops"], other["product_gflops"]),
+            "float32_gflops": max(one["float32_gflops"], other["float32_gflops"]),
             "exponential_ns": min(one["exponential_ns"], other["exponential_ns"]),
             "copy_gb_per_s": max(one["copy_gb_per_s"], other["copy_gb_per_s"])}
 
@@ -119,7 +121,9 @@ def measure(bench):
         peers = [peer for peer in peers if peer[2].get("variant") != "chunked"]
 
     facts["main_length"] = main_length
-    calls = [lambda: bench.scan(main_length), lambda: bench.scan(main_length, threads=1)]
+    calls = [lambda: bench.scan(main_length), lambda: bench.scan(main_length, threads=1),
+             lambda: bench.scan(main_length, product="float32"),
+             lambda: bench.scan(main_length, threads=1, product="float32")]
     for _, script, more in peers:
         calls += [lambda s=script, m=more: bench.peer(s, main_length, **m),
                   lambda s=script, m=more: bench.peer(s, main_length, threads=1, **m)]
@@ -230,8 +234,8 @@ def page(facts, command):
     ceilings, main = facts["ceilings"], facts["main"]
     length, lines = facts["main_length"], []
     add = lines.append
-    own, own_1 = main["times"][0], main["times"][1]
-    own_median, one_median = statistics.median(own), statistics.median(own_1)
+    own, own_1, float32, float32_1 = main["times"][:4]
+    tiles = ceilings["product_library"] != ceilings["float32_library"]
     add("# Performance\n")
     add(f"Measured by `{command}` on: {machine()}. Kernel: {main['results'][0]['kernel']}. Times are medians of processes "
         "started in turn; in brackets the smallest and the largest.\n")
@@ -245,21 +249,41 @@ def page(facts, command):
         return f"{seconds_text(statistics.median(times))} ({seconds_text(min(times))} to {seconds_text(max(times))})"
 
     add(f"| pe-run | {cell(own)} | {cell(own_1)} | 1 | {main['results'][0]['peak_mib']:.0f} |")
+    if tiles:
+        middle, low, high = ratio(float32, own)
+        add(f"| pe-run, products by {ceilings['float32_library']} (`product=float32`) | {cell(float32)} | {cell(float32_1)} | "
+            f"{middle:.2f} ({low:.2f} to {high:.2f}) | {main['results'][2]['peak_mib']:.0f} |")
     for i, name in enumerate(main["peers"]):
-        two, one, result = main["times"][2 + 2 * i], main["times"][3 + 2 * i], main["results"][2 + 2 * i]
+        two, one, result = main["times"][4 + 2 * i], main["times"][5 + 2 * i], main["results"][4 + 2 * i]
         middle, low, high = ratio(two, own)
         add(f"| {name} ({result['library']}) | {cell(two)} | {cell(one)} | {middle:.1f} ({low:.1f} to {high:.1f}) | "
             f"{result['peak_mib']:.0f} |")
     speedup, low, high = ratio(own_1, own)
-    bound = bound_of(ceilings, length, 2)
     add(f"\nTwo threads are {speedup:.2f} ({low:.2f} to {high:.2f}) times as fast as one.\n")
     add("## Against the machine\n")
-    add(f"One thread reaches at most {ceilings['product_gflops']:.0f} GFLOP/s in a product of cached tiles "
-        f"({ceilings['product_library']}, {ceilings['product_rows']:.0f} queries x {ceilings['product_keys']:.0f} keys x "
+    add(f"One thread reaches at most {ceilings['float32_gflops']:.0f} GFLOP/s in a float32 product of cached tiles "
+        f"({ceilings['float32_library']}, {ceilings['float32_rows']:.0f} queries x {ceilings['product_keys']:.0f} keys x "
         f"{HEAD_DIM}), {ceilings['exponential_ns']:.3f} ns per exponential ({ceilings['exponential_kernel']}), and copies "
         f"{ceilings['copy_gb_per_s']:.1f} GB/s. Products and exponentials at and below the diagonal at these rates, on two "
-        f"cores: {seconds_text(bound)}. The scan reaches {100 * bound / own_median:.0f} % of that bound with two threads, "
-        f"{100 * bound_of(ceilings, length, 1) / one_median:.0f} % with one.\n")
+        f"cores: {seconds_text(bound_of(ceilings, length, 2, 'float32'))}.\n")
+    if tiles:
+        add(f"With tile registers ({ceilings['product_library']}), where a float32 is the sum of three bfloat16 and six of "
+            f"the nine products are added, it reaches {ceilings['product_gflops']:.0f} GFLOP/s, counted as before; the same "
+            f"bound is then {seconds_text(bound_of(ceilings, length, 2))}. Shares of the two bounds:\n")
+    else:
+        add("Shares of that bound:\n")
+    kinds = [("float32", "of the float32 bound")] + ([("product", "of the bound with tiles")] if tiles else [])
+    add("| | " + " | ".join(f"{name}, {threads}" for _, name in kinds for threads in ("2 threads", "1 thread")) + " |")
+    add("| --- " * (1 + 2 * len(kinds)) + "|")
+
+    def shares(two, one, wanted):
+        return " | ".join(f"{100 * bound_of(ceilings, length, n, kind) / statistics.median(times):.0f} %"
+                          if kind in wanted else "-" for kind, _ in kinds for n, times in ((2, two), (1, one)))
+
+    add(f"| pe-run | {shares(own, own_1, ('float32', 'product'))} |")
+    if tiles:
+        add(f"| pe-run, `product=float32` | {shares(float32, float32_1, ('float32',))} |")
+    add("")
     add("What the bound leaves out, as time stamps around the parts showed it once, on an Intel Xeon with AVX-512, in shares of the "
         "time of one thread at T = 8192: sums "
         "along diagonals for the mass by distance 6 %; largest logits, sums, entropies and the scores' way through the "
@@ -282,11 +306,13 @@ def page(facts, command):
         add("| " + " | ".join(cells) + " |")
     add("\n## How it grows\n")
     add("![time and memory against T](performance.svg)\n")
-    add("| T | seconds | share of the bound | peak MiB | bytes of q and k, MiB | 1.6 x that + 32 MiB |")
-    add("| --- " * 6 + "|")
+    add("| T | seconds | " + " | ".join(f"share {name}" for _, name in kinds)
+        + " | peak MiB | bytes of q and k, MiB | 1.6 x that + 32 MiB |")
+    add("| --- " * (5 + len(kinds)) + "|")
     for row in facts["growth"]:
         n = int(row["length"])
-        add(f"| {n} | {seconds_text(row['seconds'])} | {100 * bound_of(ceilings, n, 2) / row['seconds']:.0f} % | "
+        add(f"| {n} | {seconds_text(row['seconds'])} | "
+            + " | ".join(f"{100 * bound_of(ceilings, n, 2, kind) / row['seconds']:.0f} %" for kind, _ in kinds) + " | "
             f"{row['peak_mib']:.0f} | {row['qk_mib']:.0f} | {1.6 * row['qk_mib'] + 32:.0f} |")
     add(f"\nBetween the last two lengths time grows as T^{slope(facts['growth'], 'seconds'):.2f} and peak memory as "
         f"T^{slope(facts['growth'], 'peak_mib'):.2f}.\n")
