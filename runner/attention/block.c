@@ -206,17 +206,17 @@ static size_t filled_columns(const struct block *block, size_t r) {
   return rounded_up(seen_by(block, last), ROWS_VECTOR);
 }
 
-/* The i-th tile of columns to be visited: first the one where the block itself stands, since a bias that falls with
- * distance has its largest values there; then the others, in every other block from the last one to the first, so that
- * it begins with those that the cache still holds from the block before. */
+/* The i-th tile of columns to be visited: first the one where the largest logit is likely, so that the rows' references
+ * stay; then the others, in every other block from the last one to the first, so that it begins with those that the
+ * cache still holds from the block before. */
 static size_t tile_in_order(const struct block *block, size_t n_tiles, size_t i) {
-  ptrdiff_t diagonal = diagonal_of(block);
-  size_t own = diagonal > 0 ? smaller((size_t)diagonal / ROWS_TILE, n_tiles - 1) : 0;
+  ptrdiff_t likely = diagonal_of(block) - block->likely;
+  size_t first = likely > 0 ? smaller((size_t)likely / ROWS_TILE, n_tiles - 1) : 0;
   if (i == 0) {
-    return own;
+    return first;
   }
-  size_t other = block->backwards ? n_tiles - 1 - i : i - 1; /* of those without `own` */
-  return other < own ? other : other + 1;
+  size_t other = block->backwards ? n_tiles - 1 - i : i - 1; /* of those without `first` */
+  return other < first ? other : other + 1;
 }
 
 /* The way through the tiles of a block: by columns, and strip by strip in the same columns. */
@@ -337,16 +337,21 @@ static void finish_row(const struct block *block, const struct block_space *spac
   }
 }
 
-/* Tiles that came before the row's reference moved for the last time. */
+/* Tiles that came before the row's reference moved for the last time. Most of them have the same one. */
 static void adjust_to_last_reference(const struct block *block, const struct block_space *space, size_t r) {
   const float *ref = space->ref + r * space->ref_stride;
+  float last = space->rows.ref[r], adjusted = last, factor = 1.0f;
   size_t n_filled = space->rows.moved[r] ? filled_columns(block, r) : 0;
   for (size_t column = 0; column < n_filled; column += ROWS_TILE) {
     float was = ref[column / ROWS_TILE];
-    if (was != space->rows.ref[r]) {
-      block->kernels->scale(space->e + r * space->e_stride + column, smaller(ROWS_TILE, n_filled - column),
-                            (float)exp((double)was - (double)space->rows.ref[r]));
+    if (was == last) {
+      continue;
     }
+    if (was != adjusted) {
+      factor = (float)exp((double)was - (double)last);
+      adjusted = was;
+    }
+    block->kernels->scale(space->e + r * space->e_stride + column, smaller(ROWS_TILE, n_filled - column), factor);
   }
 }
 

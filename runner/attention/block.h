@@ -43,6 +43,7 @@ struct block {
   size_t head;
   size_t row, n_rows; /* query rows row .. row + n_rows - 1 */
   size_t n_columns;   /* keys 0 .. n_columns - 1 are seen by some of them */
+  ptrdiff_t likely;   /* signed distance of the keys to begin with, where the largest logit is likely */
   bool backwards;     /* keys are visited from the last to the first */
   double *mass;       /* NULL: not wanted. Weights are added to mass[largest_distance - (i + nk - nq - j)] */
   ptrdiff_t largest_distance;

@@ -40,6 +40,8 @@ struct run {
   struct block_space *spaces; /* [n_spaces], one for each thread, which makes it when it needs it */
   unsigned n_spaces;
 
+  ptrdiff_t *likely; /* [n_heads], signed distance of the largest bias; NULL: no bias by distance */
+
   /* A slot has the packed keys of one key head and the partial sums of its query heads. In a group, slot i belongs to
    * key head group + i; where a head is a unit, each thread has one. */
   size_t n_slots, group;
@@ -99,6 +101,7 @@ static int run_chunk(struct run *run, size_t kv_head, size_t slot, size_t i, siz
                         .refused = &run->refused,
                         .values_finite = run->values_finite,
                         .head = kv_head * run->heads_per_kv_head + i,
+                        .likely = run->likely ? run->likely[kv_head * run->heads_per_kv_head + i] : 0,
                         .largest_distance = run->largest_distance[chunk]};
   if (run->mass) {
     block.mass = mass_of(run, slot, i, chunk);
@@ -223,7 +226,34 @@ static int make_slots(struct run *run, unsigned threads, struct error *err) {
   return run->panels && (run->mass || !by_distance) ? 0 : ERROR_MEMORY;
 }
 
+/* Element x of a head's bias by distance belongs to the signed distance x - (nq - 1); those below 0 are hidden under a
+ * causal mask. Of equal ones the nearest, from the query to the past. */
+static int find_likely(struct run *run, struct error *err) {
+  const struct attention_input *in = run->input;
+  if (!in->bias_by_distance || in->nq == 0 || in->nk == 0) {
+    return 0;
+  }
+  run->likely = memory_new(in->n_heads, sizeof *run->likely, "attention", err);
+  if (!run->likely) {
+    return ERROR_MEMORY;
+  }
+  size_t n = in->nq + in->nk - 1, here = in->nq - 1;
+  for (size_t head = 0; head < in->n_heads; head++) {
+    const float *bias = in->bias_by_distance + head * n;
+    size_t best = here;
+    for (size_t x = here + 1; x < n; x++) {
+      best = bias[x] > bias[best] ? x : best;
+    }
+    for (size_t x = here; !in->causal && x-- > 0;) {
+      best = bias[x] > bias[best] ? x : best;
+    }
+    run->likely[head] = (ptrdiff_t)best - (ptrdiff_t)here;
+  }
+  return 0;
+}
+
 static void free_run(struct run *run) {
+  free(run->likely);
   for (unsigned thread = 0; run->spaces && thread < run->n_spaces; thread++) {
     block_space_free(&run->spaces[thread]);
   }
@@ -285,6 +315,7 @@ static int run_with(const struct product_method *product, const struct attention
   run.n_spaces = threads;
   run.spaces = memory_new(threads, sizeof *run.spaces, "attention", err);
   int status = run.spaces ? make_slots(&run, threads, err) : ERROR_MEMORY;
+  status = status ? status : find_likely(&run, err);
   status = status ? status : run_heads(&run, pool, err);
   free_run(&run);
   *refused = atomic_load(&run.refused);
