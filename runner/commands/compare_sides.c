@@ -4,7 +4,6 @@
 #include "base/rng.h"
 #include "base/text.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 static char *side_name(const struct scheme_arguments *arguments, struct error *err) {
@@ -59,8 +58,6 @@ void side_close(struct side *side) {
   free(side->embedding);
   free(side->q);
   free(side->k);
-  free(side->bias);
-  free(side->scores);
   angles_free(&side->angles);
   instance_free(side->instance);
   scheme_choice_free(&side->choice);
@@ -69,7 +66,7 @@ void side_close(struct side *side) {
 /* ---- vectors ---- */
 
 /* Rounded as --round asks, the first side alone. */
-static void round_all(const struct pair *pair, const struct side *side, float *values, size_t count) {
+void side_round(const struct pair *pair, const struct side *side, float *values, size_t count) {
   enum number_format format = pair->request->rounding.format[STAGE_OUTPUT];
   for (size_t i = 0; side == &pair->sides[0] && i < count; i++) {
     values[i] = (float)round_to_format(values[i], format);
@@ -84,7 +81,7 @@ static int make_embedding(struct pair *pair, struct side *side, struct error *er
   }
   int status =
       instance_embed(side->instance, pair->n, side->positions.values, NULL, side->seq_len, side->embedding, width, err);
-  round_all(pair, side, side->embedding, pair->n * width);
+  side_round(pair, side, side->embedding, pair->n * width);
   return status;
 }
 
@@ -147,7 +144,7 @@ float *side_turn(const struct pair *pair, const struct side *side, int role, con
     free(out);
     return NULL;
   }
-  round_all(pair, side, out, pair->heads * pair->n * side->width);
+  side_round(pair, side, out, pair->heads * pair->n * side->width);
   return out;
 }
 
@@ -160,75 +157,23 @@ static int make_rows(struct pair *pair, struct side *side, const float *x, struc
   return side->k ? 0 : (int)err->code;
 }
 
-static int make_bias(struct pair *pair, struct side *side, struct error *err) {
-  size_t n = pair->n, d = side->width;
-  side->bias = memory_new_3d(pair->heads, n, n, sizeof *side->bias, "biases", err);
-  int status = side->bias ? 0 : (int)err->code;
-  for (unsigned h = 0; !status && h < pair->heads; h++) {
-    struct bias_tile tile = {.head = h,
-                             .seq_len = side->seq_len,
-                             .nq = n,
-                             .nk = n,
-                             .mapped_q = side->positions.values,
-                             .mapped_k = side->positions.values,
-                             .q = side->q + h * n * d,
-                             .k = side->k + h * n * d,
-                             .q_stride = d,
-                             .k_stride = d,
-                             .s = side->bias + h * n * n,
-                             .s_stride = n};
-    status = instance_bias(side->instance, &tile, err);
-  }
-  if (!status) {
-    round_all(pair, side, side->bias, pair->heads * n * n);
-  }
+/* The bias to the first key alone: a position that it is not defined at is told with its row, which blocks of rows
+ * would not know. */
+static int check_bias(const struct pair *pair, const struct side *side, struct error *err) {
+  struct bias_tile tile = {.seq_len = side->seq_len,
+                           .nq = pair->n,
+                           .nk = pair->n ? 1 : 0,
+                           .mapped_q = side->positions.values,
+                           .mapped_k = side->positions.values,
+                           .q = side->q,
+                           .k = side->k,
+                           .q_stride = side->width,
+                           .k_stride = side->width,
+                           .s = memory_new(pair->n, sizeof *tile.s, "biases", err),
+                           .s_stride = 1};
+  int status = tile.s ? instance_bias(side->instance, &tile, err) : (int)err->code;
+  free(tile.s);
   return status;
-}
-
-enum { AT_ONCE = 8 };
-
-/* panel [d][AT_ONCE] = the rows k [count][d] beside each other, 0 behind the last. */
-static void pack(const float *k, size_t count, size_t d, double *panel) {
-  for (size_t c = 0; c < d; c++) {
-    for (size_t row = 0; row < AT_ONCE; row++) {
-      panel[c * AT_ONCE + row] = row < count ? (double)k[row * d + c] : 0;
-    }
-  }
-}
-
-/* sum [AT_ONCE] = q . k for each row of a panel. */
-static void products(const float *q, const double *panel, size_t d, double sum[AT_ONCE]) {
-  for (size_t row = 0; row < AT_ONCE; row++) {
-    sum[row] = 0;
-  }
-  for (size_t c = 0; c < d; c++) {
-    for (size_t row = 0; row < AT_ONCE; row++) {
-      sum[row] += (double)q[c] * panel[c * AT_ONCE + row];
-    }
-  }
-}
-
-/* scores [heads][T][T] = scale q.k + bias, each summed in double from its first channel to its last. */
-static int make_scores(struct pair *pair, struct side *side, struct error *err) {
-  size_t n = pair->n, d = side->width;
-  double scale = instance_score_scale(side->instance, 1 / sqrt(pair->head_dim)), sum[AT_ONCE];
-  double *panel = memory_new(d, sizeof sum, "keys", err);
-  side->scores = panel ? memory_new_unset(pair->heads, n, n, sizeof *side->scores, "scores", err) : NULL;
-  for (size_t h = 0; side->scores && h < pair->heads; h++) {
-    for (size_t first = 0; first < n; first += AT_ONCE) {
-      size_t count = n - first < AT_ONCE ? n - first : AT_ONCE;
-      pack(side->k + (h * n + first) * d, count, d, panel);
-      for (size_t i = 0; i < n; i++) {
-        size_t at = (h * n + i) * n + first;
-        products(side->q + (h * n + i) * d, panel, d, sum);
-        for (size_t j = 0; j < count; j++) {
-          side->scores[at + j] = (float)(scale * sum[j] + (side->bias ? (double)side->bias[at + j] : 0));
-        }
-      }
-    }
-  }
-  free(panel);
-  return side->scores ? 0 : (int)err->code;
 }
 
 static int fill_side(struct pair *pair, struct side *side, struct error *err) {
@@ -244,10 +189,10 @@ static int fill_side(struct pair *pair, struct side *side, struct error *err) {
   }
   status = status ? status : make_rows(pair, side, x ? x : pair->x, err);
   if (!status && (sites & PE_SITE_BIAS)) {
-    status = make_bias(pair, side, err);
+    status = check_bias(pair, side, err);
   }
   free(x);
-  return status ? status : make_scores(pair, side, err);
+  return status;
 }
 
 /* --round: stages of angles need a scheme that is made of them. */
@@ -269,5 +214,6 @@ int pair_fill(struct pair *pair, struct error *err) {
   pair->x = status ? NULL : make_content(pair, err);
   status = status ? status : pair->x ? 0 : (int)err->code;
   status = status ? status : fill_side(pair, &pair->sides[0], err);
-  return status ? status : fill_side(pair, &pair->sides[1], err);
+  status = status ? status : fill_side(pair, &pair->sides[1], err);
+  return status ? status : pair_fill_scores(pair, err);
 }

@@ -6,8 +6,7 @@
 
 const double compare_rounding_share = 1e-6;
 
-/* The largest number of both. */
-static double size_of(const float *a, const float *b, size_t count) {
+double difference_size(const float *a, const float *b, size_t count) {
   double size = 0;
   for (size_t i = 0; i < count; i++) {
     size = fmax(size, fmax(fabs(a[i]), fabs(b[i])));
@@ -15,27 +14,36 @@ static double size_of(const float *a, const float *b, size_t count) {
   return size;
 }
 
-struct difference difference_of(const float *a, const float *b, size_t heads, size_t rows, size_t columns) {
-  struct difference d = {.identical = true};
-  double allowed = compare_rounding_share * size_of(a, b, heads * rows * columns);
-  for (size_t r = 0; r < rows; r++) {
-    for (size_t h = 0; h < heads; h++) {
-      for (size_t c = 0; c < columns; c++) {
-        size_t at = (h * rows + r) * columns + c;
-        double off = fabs((double)a[at] - b[at]);
-        d.identical = d.identical && a[at] == b[at];
-        if (off > d.amount) {
-          d.amount = off;
-          d.largest = at;
+void difference_add(struct difference *d, const float *a, const float *b, const struct rows_part *part,
+                    double allowed) {
+  for (size_t r = 0; r < part->count; r++) {
+    for (size_t h = 0; h < part->heads; h++) {
+      for (size_t c = 0; c < part->columns; c++) {
+        size_t here = (h * part->count + r) * part->columns + c;
+        size_t at = (h * part->rows + part->first_row + r) * part->columns + c;
+        double off = fabs((double)a[here] - b[here]);
+        bool more = off > d->amount, first = off > allowed && !d->parts;
+        d->identical = d->identical && a[here] == b[here];
+        if (more) {
+          d->amount = off;
+          d->largest = at;
         }
-        if (off > allowed && !d.parts) {
-          d.parts = true;
-          d.first = at;
+        d->parts = d->parts || first;
+        /* Element 0 stands where nothing differs. */
+        if (first || (!d->parts && (more || at == 0))) {
+          d->first = at;
+          d->ours = a[here];
+          d->theirs = b[here];
         }
       }
     }
   }
-  d.first = d.parts ? d.first : d.largest;
+}
+
+struct difference difference_of(const float *a, const float *b, size_t heads, size_t rows, size_t columns) {
+  struct difference d = {.identical = true};
+  struct rows_part part = {heads, rows, columns, 0, rows};
+  difference_add(&d, a, b, &part, compare_rounding_share * difference_size(a, b, heads * rows * columns));
   return d;
 }
 
@@ -147,16 +155,15 @@ int pair_show_derived(struct pair *pair, struct finding *finding, struct error *
   return status;
 }
 
-/* A vector's name, and where its element `at` stands: "head 0, position 5, channel 3". */
-static int vector_row(const struct pair *pair, const char *what, const float *a, const float *b, size_t heads,
-                      size_t columns, const char *column, struct table *table, struct finding *finding,
-                      struct error *err) {
-  struct difference d = difference_of(a, b, heads, pair->n, columns);
-  note(finding, &d);
+/* A vector's name, and where it differs: "head 0, position 5, channel 3". */
+static int difference_row(const struct pair *pair, const char *what, const struct difference *d, size_t heads,
+                          size_t columns, const char *column, struct table *table, struct finding *finding,
+                          struct error *err) {
+  note(finding, d);
   const struct positions *positions = &pair->sides[0].positions;
-  size_t at = d.first, row = at / columns % pair->n;
+  size_t at = d->first, row = at / columns % pair->n;
   int status = table_text(table, err, "%s", what);
-  if (d.identical) {
+  if (d->identical) {
     status = status ? status : table_text(table, err, "none");
   } else {
     char head[32] = "";
@@ -167,9 +174,16 @@ static int vector_row(const struct pair *pair, const char *what, const float *a,
                     : table_text(table, err, "%sposition %.9g, %s %zu", head, positions->values[row * positions->axes],
                                  column, at % columns);
   }
-  status = status ? status : table_number_as(table, a[at], err, "%.9g", a[at]);
-  status = status ? status : table_number_as(table, b[at], err, "%.9g", b[at]);
-  return status ? status : table_number(table, d.amount, err);
+  status = status ? status : table_number_as(table, d->ours, err, "%.9g", d->ours);
+  status = status ? status : table_number_as(table, d->theirs, err, "%.9g", d->theirs);
+  return status ? status : table_number(table, d->amount, err);
+}
+
+static int vector_row(const struct pair *pair, const char *what, const float *a, const float *b, size_t heads,
+                      size_t columns, const char *column, struct table *table, struct finding *finding,
+                      struct error *err) {
+  struct difference d = difference_of(a, b, heads, pair->n, columns);
+  return difference_row(pair, what, &d, heads, columns, column, table, finding, err);
 }
 
 /* A vector that only one of them has. */
@@ -208,43 +222,13 @@ int pair_show_vectors(struct pair *pair, struct finding *finding, struct error *
     status = lone_row("query and key", (sites_a & PE_SITE_QK) != 0, &table, finding, err);
   }
   if (!status && (sites_a & sites_b & PE_SITE_BIAS)) {
-    status = vector_row(pair, "bias", a->bias, b->bias, pair->heads, pair->n, "key", &table, finding, err);
+    status = difference_row(pair, "bias", &pair->bias, pair->heads, pair->n, "key", &table, finding, err);
   } else if (!status && ((sites_a | sites_b) & PE_SITE_BIAS)) {
     status = lone_row("bias", (sites_a & PE_SITE_BIAS) != 0, &table, finding, err);
   }
   status = status ? status : show(pair, &table, err);
   table_free(&table);
   return status;
-}
-
-/* Scores of pairs whose distance is in [0, 1), [1, 2), [2, 4) and so on; farther ones than 2^54 are left out. */
-enum { BANDS = 55 };
-
-struct band {
-  double largest, squares_a, squares_b;
-  size_t count;
-};
-
-static void fill_bands(const struct pair *pair, struct band bands[BANDS]) {
-  const struct side *a = &pair->sides[0], *b = &pair->sides[1];
-  size_t n = pair->n, axes = a->positions.axes;
-  for (size_t i = 0; i < n; i++) {
-    for (size_t j = 0; j < n; j++) {
-      double distance = fabs(a->positions.values[i * axes] - a->positions.values[j * axes]);
-      int which = distance < 1 ? 0 : ilogb(distance) + 1;
-      if (which < 0 || which >= BANDS) {
-        continue;
-      }
-      struct band *band = &bands[which];
-      for (size_t h = 0; h < pair->heads; h++) {
-        double ours = (double)a->scores[(h * n + i) * n + j], theirs = (double)b->scores[(h * n + i) * n + j];
-        band->largest = fmax(band->largest, fabs(ours - theirs));
-        band->squares_a += ours * ours;
-        band->squares_b += theirs * theirs;
-        band->count++;
-      }
-    }
-  }
 }
 
 static int score_row(const struct band *band, double low, double high, struct table *table, struct error *err) {
@@ -258,9 +242,8 @@ static int score_row(const struct band *band, double low, double high, struct ta
 }
 
 int pair_show_scores(struct pair *pair, struct finding *finding, struct error *err) {
-  struct side *a = &pair->sides[0], *b = &pair->sides[1];
-  struct difference d = difference_of(a->scores, b->scores, pair->heads, pair->n, pair->n);
-  note(finding, &d);
+  const struct band *bands = pair->bands;
+  note(finding, &pair->scores);
   struct table table = {0};
   int status = table_title(&table, err, "Scores by distance, on the same %zu tokens", pair->n);
   status = status ? status : table_column(&table, "distance", "distance", false, false, err);
@@ -268,8 +251,6 @@ int pair_show_scores(struct pair *pair, struct finding *finding, struct error *e
   status = status ? status : table_column(&table, "rms_first", "rms of the first", true, false, err);
   status = status ? status : table_column(&table, "rms_second", "rms of the second", true, false, err);
   status = status ? status : table_column(&table, "scores", "scores", true, false, err);
-  struct band bands[BANDS] = {0};
-  fill_bands(pair, bands);
   double low = 0, high = 1;
   for (size_t i = 0; !status && i < BANDS; i++, low = high, high = 2 * high) {
     status = bands[i].count ? score_row(&bands[i], low, high, &table, err) : 0;

@@ -78,3 +78,11 @@ expect_code 2 compare alibi -- "$golden/rope.h5:/$case/out_inv_freq"
 
 expect_code 0 compare --help
 expect_output "--round=STAGE=FORMAT"
+
+# Memory grows with the positions, not with their square: four matrices of 4096 x 4096 would be 256 MiB. Sanitizers map
+# more than this for themselves.
+if [ -z "${SANITIZER:-}" ]; then
+  expect_code 1 timeout 60 sh -c 'ulimit -v 320000; exec "$0" "$@"' "$PE_RUN" compare alibi --heads 1 --head-dim 8 \
+    --positions 0:4096 -- kerple
+  expect_output "2048 to 4095"
+fi
