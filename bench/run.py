@@ -343,6 +343,8 @@ def page(facts, command):
                 add(f"| {part['scheme']} | {part[key]:.2f} {unit} |")
     add(f"| results file of {facts['write']['megabytes']} MiB of weights | {facts['write']['mib_per_s']:.0f} MiB/s, "
         f"{facts['write']['file_mib']:.0f} MiB on disk |")
+    add(f"| the same, read and checked | {facts['write']['read_mib_per_s']:.0f} MiB/s |")
+    add(f"| the same, from the parts of a run into its results, as packed | {facts['write']['join_mib_per_s']:.0f} MiB/s |")
     exponentials = facts["exponential"]
     for kernel, name in (("portable", "portable C"), ("avx2", "AVX2"), ("avx512", "AVX-512"), ("library", "glibc's expf")):
         if f"{kernel}_ns" in exponentials:
