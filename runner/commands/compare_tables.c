@@ -9,9 +9,17 @@ const double compare_rounding_share = 1e-6;
 double difference_size(const float *a, const float *b, size_t count) {
   double size = 0;
   for (size_t i = 0; i < count; i++) {
-    size = fmax(size, fmax(fabs(a[i]), fabs(b[i])));
+    size = isfinite(a[i]) ? fmax(size, fabs(a[i])) : size;
+    size = isfinite(b[i]) ? fmax(size, fabs(b[i])) : size;
   }
   return size;
+}
+
+/* Infinite where one of them alone is no number, or infinite. */
+static double difference_between(float a, float b) {
+  bool same = a == b || (isnan(a) && isnan(b));
+  double off = same ? 0 : fabs((double)a - b);
+  return isnan(off) ? INFINITY : off;
 }
 
 void difference_add(struct difference *d, const float *a, const float *b, const struct rows_part *part,
@@ -21,9 +29,9 @@ void difference_add(struct difference *d, const float *a, const float *b, const 
       for (size_t c = 0; c < part->columns; c++) {
         size_t here = (h * part->count + r) * part->columns + c;
         size_t at = (h * part->rows + part->first_row + r) * part->columns + c;
-        double off = fabs((double)a[here] - b[here]);
+        double off = difference_between(a[here], b[here]);
         bool more = off > d->amount, first = off > allowed && !d->parts;
-        d->identical = d->identical && a[here] == b[here];
+        d->identical = d->identical && off == 0;
         if (more) {
           d->amount = off;
           d->largest = at;
