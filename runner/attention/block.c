@@ -25,9 +25,10 @@ int block_space_init(struct block_space *space, const struct attention_input *in
                      struct error *err) {
   const char *what = "attention scores";
   struct rows_state *rows = &space->rows;
-  *space = (struct block_space){.q = memory_new(product->query_bytes(block_rows, input->width), 1, what, err),
-                                .tile = memory_new_3d(2, BLOCK_STRIP, ROWS_TILE, sizeof(float), what, err),
-                                .weight = memory_new(block_rows, sizeof(float), what, err)};
+  *space =
+      (struct block_space){.q = memory_new_unset(product->query_bytes(block_rows, input->width), 1, 1, 1, what, err),
+                           .tile = memory_new_unset(2, BLOCK_STRIP, ROWS_TILE, sizeof(float), what, err),
+                           .weight = memory_new(block_rows, sizeof(float), what, err)};
   *rows = (struct rows_state){.max = memory_new(block_rows, sizeof *rows->max, what, err),
                               .recent = memory_new(block_rows, sizeof *rows->recent, what, err),
                               .sums = memory_new(block_rows, sizeof *rows->sums, what, err),
@@ -299,18 +300,6 @@ static double sum_of_lanes(const double lanes[ROWS_SUMS]) {
   return sum;
 }
 
-/* By halves, which compilers turn into vectors. */
-static float largest_of_lanes(const float lanes[ROWS_VECTOR]) {
-  float largest[ROWS_VECTOR];
-  memcpy(largest, lanes, sizeof largest);
-  for (size_t half = ROWS_VECTOR / 2; half > 0; half /= 2) {
-    for (size_t lane = 0; lane < half; lane++) {
-      largest[lane] = largest[lane] > largest[lane + half] ? largest[lane] : largest[lane + half];
-    }
-  }
-  return largest[0];
-}
-
 /* entropy = -sum a ln a = ln sum e - (sum e (s - ref)) / sum e */
 static void finish_row(const struct block *block, const struct block_space *space, size_t r) {
   const struct attention_output *out = block->output;
@@ -330,7 +319,7 @@ static void finish_row(const struct block *block, const struct block_space *spac
     out->log_sum_exp[at] = (double)space->rows.ref[r] + log_sum;
   }
   if (out->max_logit) {
-    out->max_logit[at] = (double)largest_of_lanes(space->rows.max[r]);
+    out->max_logit[at] = (double)rows_largest(space->rows.max[r]);
   }
   if (out->mean_distance) {
     out->mean_distance[at] = sum_of_lanes(space->rows.distances[r]) * inverse;

@@ -218,7 +218,7 @@ static int make_slots(struct run *run, unsigned threads, struct error *err) {
   size_t at_once = larger(1, group_bytes / larger(bytes, 1));
   size_t n_groups = (input->n_kv_heads + at_once - 1) / at_once;
   run->n_slots = run->head_is_unit ? threads : (input->n_kv_heads + n_groups - 1) / n_groups;
-  run->panels = memory_new_3d(run->n_slots, run->n_panels, run->panel_bytes, 1, "packed keys", err);
+  run->panels = memory_new_unset(run->n_slots, run->n_panels, run->panel_bytes, 1, "packed keys", err);
   if (by_distance) {
     run->mass = memory_new_3d(run->n_slots, run->heads_per_kv_head, run->mass_stride, sizeof(double),
                               "attention by distance", err);

@@ -38,6 +38,9 @@ struct rows_state {
   bool *moved;                      /* whether ref has moved after the first visible key */
 };
 
+/* The largest of a row's lanes. */
+float rows_largest(const float lanes[ROWS_VECTOR]);
+
 /* All of it as it is before the first tile. */
 void rows_state_reset(const struct rows_state *state, size_t n_rows);
 

@@ -92,10 +92,7 @@ static ROWS_TARGET void flush(const struct rows_state *state, size_t n_rows) {
 /* The reference moves up to the largest logit; the sums follow: e' = f e, s - ref' = (s - ref) + (ref - ref'). */
 static ROWS_TARGET __attribute__((noinline)) void raise_reference(const struct rows_state *state, size_t r) {
   flush_row(state, r);
-  float largest = state->max[r][0];
-  for (size_t lane = 1; lane < LANES; lane++) {
-    largest = state->max[r][lane] > largest ? state->max[r][lane] : largest;
-  }
+  float largest = rows_largest(state->max[r]);
   double step = (double)state->ref[r] - (double)largest;
   bool first = state->limit[r] == -INFINITY;
   double factor = first ? 0.0 : exp(step);

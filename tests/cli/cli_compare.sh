@@ -79,6 +79,10 @@ expect_code 2 compare alibi -- "$golden/rope.h5:/$case/out_inv_freq"
 expect_code 0 compare --help
 expect_output "--round=STAGE=FORMAT"
 
+# What is infinite on one side alone is a difference, however large that makes the numbers.
+expect_code 1 compare --heads 1 --positions 0:2 --round output=float16 table 'bias=[[0,3e38]]' -- table 'bias=[[0,3e38]]'
+expect_output "They part"
+
 # Memory grows with the positions, not with their square: four matrices of 4096 x 4096 would be 256 MiB. Sanitizers map
 # more than this for themselves.
 if [ -z "${SANITIZER:-}" ]; then
