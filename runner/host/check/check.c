@@ -173,10 +173,11 @@ static void move_addresses(void) {
   struct error err;
   void *pages = mmap(NULL, (size_t)53 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   (void)pages;
-  /* Blocks of all small sizes, so that none is left to be given out again; all stay until the child ends. */
-  for (size_t i = 0; i < 400; i++) {
-    void *block = memory_new(1 + i * 16 % 3200, 1, "a block", &err);
-    void *small = malloc(1 + i % 100 * 8);
+  /* Blocks of all small sizes, so that none is left to be given out again; all stay until the child ends. Kept where a
+   * compiler must believe that they are used: it may leave out those that are not. */
+  for (size_t i = 0; i < 2000; i++) {
+    void *volatile block = memory_new(1 + i * 16 % 3200, 1, "a block", &err);
+    void *volatile small = malloc(1 + i % 100 * 8);
     (void)block;
     (void)small;
   }
