@@ -9,10 +9,12 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* Memory that a child may take on top of what its parent has. */
 #define MEMORY_LIMIT ((size_t)768 << 20)
@@ -168,18 +170,19 @@ struct task {
   bool in_child;
 };
 
-/* Everything that is mapped or allocated from now on lies elsewhere than in the other child. */
+/* Everything that is mapped or allocated from now on lies elsewhere than in the other child. What was freed before is
+ * used up, from large blocks to small ones, until one of each size comes from behind the present end of the heap. All
+ * stay until the child ends. */
 static void move_addresses(void) {
-  struct error err;
   void *pages = mmap(NULL, (size_t)53 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   (void)pages;
-  /* Blocks of all small sizes, so that none is left to be given out again; all stay until the child ends. Kept where a
-   * compiler must believe that they are used: it may leave out those that are not. */
-  for (size_t i = 0; i < 2000; i++) {
-    void *volatile block = memory_new(1 + i * 16 % 3200, 1, "a block", &err);
-    void *volatile small = malloc(1 + i % 100 * 8);
-    (void)block;
-    (void)small;
+  uintptr_t end = (uintptr_t)sbrk(0);
+  enum { LARGEST = 1 << 16, LARGE = 4096, UNIT = 16 };
+  for (size_t size = LARGEST; size > 0; size -= size > LARGE ? (size_t)LARGE : (size_t)UNIT) {
+    void *volatile block; /* a compiler may leave out a block that nobody reads */
+    do {
+      block = malloc(size);
+    } while (block && (uintptr_t)block < end);
   }
 }
 
