@@ -27,15 +27,21 @@ def main():
     one, two = os.path.join(place, "one.h5"), os.path.join(place, "two.h5")
     outcome = run(path, "output=" + one, "--threads", "1")
     expect_code(outcome, 0, "one thread")
-    process = start(path, "output=" + two, "--threads", "2", "--jobs", "2", stdout=subprocess.DEVNULL)
-    seen = []
-    while process.poll() is None:
-        seen.append(threads_of_children(process))
-        time.sleep(0.002)
-    expect_code(finish(process), 0, "two threads")
     alone = SANITIZER == "thread"  # which has a thread of its own
-    both = [counts for counts in seen if len(counts) == 2]
-    expect(any(max(counts) == 1 + alone for counts in both), "no two workers of one thread each")
+    # Looking from outside, a busy machine may miss the moments when both run: then once more.
+    for _ in range(3):
+        if os.path.exists(two):
+            os.remove(two)
+        process = start(path, "output=" + two, "--threads", "2", "--jobs", "2", stdout=subprocess.DEVNULL)
+        seen = []
+        while process.poll() is None:
+            seen.append(threads_of_children(process))
+            time.sleep(0.002)
+        expect_code(finish(process), 0, "two threads")
+        one_each = any(max(counts) == 1 + alone for counts in seen if len(counts) == 2)
+        if one_each:
+            break
+    expect(one_each, "no two workers of one thread each")
     expect(any(max(counts) == 2 + alone for counts in seen if counts), "the last job never had two threads")
     expect(digest(one) == digest(two), "other bytes")
 
