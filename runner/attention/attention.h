@@ -57,7 +57,8 @@ struct attention_output {
   size_t mass_first_row;
 };
 
-/* The tiled kernel, float32 with double reductions. 0, ERROR_MEMORY or what `bias` returned. pool may be NULL. */
+/* The tiled kernel, float32 with double reductions; products by the fastest method of product.h for the length. 0,
+ * ERROR_MEMORY or what `bias` returned. pool may be NULL. */
 int attention_run(const struct attention_input *input, const struct attention_output *output, struct pool *pool,
                   struct error *err);
 

@@ -170,6 +170,7 @@ static int add_tile(const struct block *block, const struct block_space *space, 
   if (in->bias) {
     size_t n_real = smaller(tile->n, in->nk - column);
     int status = in->bias(in->bias_context, block->head, row, tile->n_rows, column, n_real, s, ROWS_TILE, err);
+    block->product->begin(); /* what was called may have used the registers for itself */
     if (status) {
       return status;
     }
@@ -266,7 +267,7 @@ static bool walk_on(struct walk *walk, struct tile *tile) {
 
 static int add_tiles(const struct block *block, const struct block_space *space, struct error *err) {
   struct walk walk = walk_of(block, space);
-  struct tile tile, next;
+  struct tile tile, next = {0};
   size_t since_flush = 0;
   bool made = false; /* the scores of `tile` are */
   for (bool more = walk_on(&walk, &tile); more; tile = next) {
