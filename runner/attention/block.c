@@ -1,8 +1,8 @@
 #include "attention/block.h"
 
+#include "base/matrix.h"
 #include "base/memory.h"
 
-#include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -367,8 +367,8 @@ static void keep_context(const struct block *block, const struct block_space *sp
     return;
   }
   if (block->values_finite) {
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)block->n_rows, (int)width, (int)block->n_columns, 1.0f,
-                space->e, (int)space->e_stride, v, (int)width, 0.0f, context, (int)width);
+    matrix_product(block->n_rows, width, block->n_columns, (struct matrix){space->e, space->e_stride},
+                   (struct matrix){v, width}, false, context, width);
   }
   for (size_t r = 0; r < block->n_rows; r++) {
     for (size_t j = 0; !block->values_finite && j < seen_by(block, r); j++) {

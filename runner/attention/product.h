@@ -16,6 +16,8 @@
 #ifndef PE_ATTENTION_PRODUCT_H
 #define PE_ATTENTION_PRODUCT_H
 
+#include "base/blas.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -25,9 +27,6 @@ enum {
 };
 
 struct product;
-
-/* The library's own type; what follows c only matters to kernels that prefetch. NULL: CBLAS. */
-typedef void (*product_kernel)(const float *panel, const float *q, float *c, ...);
 
 struct product_method {
   const char *name; /* "libxsmm", "openblas" or "amx" */
@@ -50,7 +49,7 @@ struct product_method {
 struct product {
   size_t width, n_rows, n_keys, c_stride;
   void (*run)(const struct product *product, const void *panels, const void *q, float *c);
-  product_kernel whole, rest; /* of whole panels; of what is left in the last one */
+  small_kernel whole, rest; /* of whole panels; of what is left in the last one; NULL: CBLAS */
 };
 
 /* q: packed, from a row that is a multiple of PRODUCT_ROWS. c [n_rows rounded up to PRODUCT_ROWS][c_stride], of which
@@ -76,8 +75,5 @@ const struct product_method *product_best(void);
 
 /* Panels for n_keys keys. */
 size_t product_panels(size_t n_keys);
-
-/* The processor that libxsmm makes kernels for, in its words: "skx"; "" without the library. */
-const char *product_target(void);
 
 #endif

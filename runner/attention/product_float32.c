@@ -1,13 +1,9 @@
 #include "attention/product.h"
 
-#include "base/upper_halves.h"
+#include "base/blas.h"
 
 #include <cblas.h>
 #include <string.h>
-
-#ifdef PE_HAVE_LIBXSMM
-#include <libxsmm.h>
-#endif
 
 /* A panel is [width][PRODUCT_PANEL]: keys side by side, channel by channel, zeros where there are no more keys. */
 static size_t panel_bytes(size_t width) {
@@ -37,18 +33,10 @@ static bool pack_queries(const float *q, size_t n_rows, size_t width, float scal
   return true;
 }
 
-static product_kernel kernel_of_shape(size_t width, size_t n_rows, size_t n_keys, size_t c_stride) {
-#ifdef PE_HAVE_LIBXSMM
-  /* In the library's columns: c [n_keys x n_rows] = panel [n_keys x width] * q [width x n_rows]. */
-  libxsmm_blasint m = (libxsmm_blasint)n_keys, n = (libxsmm_blasint)n_rows, k = (libxsmm_blasint)width;
-  libxsmm_blasint ld_panel = PRODUCT_PANEL, ld_c = (libxsmm_blasint)c_stride;
-  float alpha = 1.0f, beta = 0.0f;
-  int flags = LIBXSMM_GEMM_FLAG_NONE, prefetch = LIBXSMM_GEMM_PREFETCH_NONE;
-  return libxsmm_smmdispatch(m, n, k, &ld_panel, &k, &ld_c, &alpha, &beta, &flags, &prefetch);
-#else
-  (void)width, (void)n_rows, (void)n_keys, (void)c_stride;
-  return NULL;
-#endif
+/* c [n_rows][n_keys] = q [n_rows][width] panel [width][n_keys]. */
+static small_kernel kernel_of_shape(size_t width, size_t n_rows, size_t n_keys, size_t c_stride) {
+  return small_kernel_for(&(struct small_shape){
+      .m = n_rows, .n = n_keys, .k = width, .a_stride = width, .b_stride = PRODUCT_PANEL, .c_stride = c_stride});
 }
 
 static void run(const struct product *product, const void *panels, const void *q, float *c) {
@@ -56,10 +44,9 @@ static void run(const struct product *product, const void *panels, const void *q
   for (size_t key = 0; key < product->n_keys; key += PRODUCT_PANEL) {
     size_t left = product->n_keys - key;
     const float *panel = (const float *)panels + key * product->width;
-    product_kernel kernel = left < PRODUCT_PANEL ? product->rest : product->whole;
+    small_kernel kernel = left < PRODUCT_PANEL ? product->rest : product->whole;
     if (kernel) {
-      kernel(panel, q, c + key);
-      clear_upper_halves();
+      small_kernel_run(kernel, q, panel, c + key);
     } else {
       int n_keys = (int)(left < PRODUCT_PANEL ? left : PRODUCT_PANEL);
       cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n_rows, n_keys, width, 1.0f, q, width, panel,
@@ -91,12 +78,4 @@ static void nothing(void) {
 const struct product_method *product_float32(void) {
   static const struct product_method by_libxsmm = FLOAT32("libxsmm"), by_openblas = FLOAT32("openblas");
   return kernel_of_shape(16, 16, 16, 16) ? &by_libxsmm : &by_openblas;
-}
-
-const char *product_target(void) {
-#ifdef PE_HAVE_LIBXSMM
-  return libxsmm_get_target_arch();
-#else
-  return "";
-#endif
 }

@@ -8,13 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef PE_HAVE_LIBXSMM
+#include <libxsmm.h>
+#endif
+
 /* Written once, under `once`. */
 static struct {
   __typeof__(&cblas_sgemm) sgemm;
   __typeof__(&cblas_somatcopy) somatcopy;
   __typeof__(&openblas_set_num_threads) set_num_threads;
   __typeof__(&openblas_get_config) get_config;
-  char failure[300];
+  struct error failure;
 } blas;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -25,7 +29,7 @@ static bool find(void *library, const char *name, void *function) {
   return found != NULL;
 }
 
-static void load(void) {
+static void load_openblas(void) {
   /* Local: what it has beside these functions is nobody's. It stays until the process ends. */
   void *library = dlopen(PE_RUN_OPENBLAS, RTLD_NOW | RTLD_LOCAL);
   if (library && find(library, "cblas_sgemm", &blas.sgemm) && find(library, "cblas_somatcopy", &blas.somatcopy) &&
@@ -35,19 +39,65 @@ static void load(void) {
     return;
   }
   const char *reason = dlerror();
-  snprintf(blas.failure, sizeof blas.failure, "%s", reason ? reason : "it lacks a function");
+  error_set(&blas.failure, ERROR_INTERNAL, "OpenBLAS cannot be loaded: %s", reason ? reason : "it lacks a function");
+}
+
+static void begin_with_libxsmm(void) {
+#ifdef PE_HAVE_LIBXSMM
+  libxsmm_registry_info info;
+  libxsmm_init();
+  if (libxsmm_get_registry_info(&info)) {
+    error_set(&blas.failure, ERROR_MEMORY, "libxsmm gets no memory for its list of kernels");
+  }
+#endif
+}
+
+static void load(void) {
+  load_openblas();
+  if (!blas.failure.code) {
+    begin_with_libxsmm();
+  }
 }
 
 int blas_open(struct error *err) {
   pthread_once(&once, load);
-  return blas.failure[0] ? error_set(err, ERROR_INTERNAL, "OpenBLAS cannot be loaded: %s", blas.failure) : 0;
+  if (blas.failure.code) {
+    *err = blas.failure;
+  }
+  return (int)blas.failure.code;
 }
 
 const char *blas_build(void) {
   return blas.get_config ? blas.get_config() : "";
 }
 
-/* ---- under their own names ---- */
+/* ---- libxsmm ---- */
+
+small_kernel small_kernel_for(const struct small_shape *shape) {
+#ifdef PE_HAVE_LIBXSMM
+  /* In the library's columns: c' [n x m] = b' [n x k] a' [k x m]. */
+  libxsmm_blasint m = (libxsmm_blasint)shape->n, n = (libxsmm_blasint)shape->m, k = (libxsmm_blasint)shape->k;
+  libxsmm_blasint ld_b = (libxsmm_blasint)shape->b_stride, ld_a = (libxsmm_blasint)shape->a_stride;
+  libxsmm_blasint ld_c = (libxsmm_blasint)shape->c_stride;
+  float alpha = 1.0f, beta = shape->accumulate ? 1.0f : 0.0f;
+  int flags = shape->a_transposed ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
+  int prefetch = LIBXSMM_GEMM_PREFETCH_NONE;
+  return libxsmm_smmdispatch(m, n, k, &ld_b, &ld_a, &ld_c, &alpha, &beta, &flags, &prefetch);
+#else
+  (void)shape;
+  return NULL;
+#endif
+}
+
+const char *small_kernel_target(void) {
+#ifdef PE_HAVE_LIBXSMM
+  return libxsmm_get_target_arch();
+#else
+  return "";
+#endif
+}
+
+/* ---- OpenBLAS's functions under their own names ---- */
 
 static void need(void) {
   struct error err;

@@ -1,7 +1,6 @@
 #include "jobs/provenance.h"
 
 #include "attention/attention.h"
-#include "attention/product.h"
 #include "base/blas.h"
 #include "base/json_text.h"
 #include "base/memory.h"
@@ -76,7 +75,7 @@ char *provenance_environment(struct error *err) {
   }
   cpu_name(cpu, sizeof cpu);
   return dump(json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "pe_run", pe_run_version(), "compiler", __VERSION__,
-                        "cpu", cpu, "kernel", attention_kernel_name(), "libxsmm", product_target(), "openblas",
+                        "cpu", cpu, "kernel", attention_kernel_name(), "libxsmm", small_kernel_target(), "openblas",
                         blas_build(), "hdf5", hdf5, "glibc", gnu_get_libc_version()),
               err);
 }

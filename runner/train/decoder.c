@@ -3,7 +3,6 @@
 #include "base/blas.h"
 #include "base/memory.h"
 #include "train/decoder_parts.h"
-#include "train/product.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -6,7 +6,8 @@
  * Rows are cut into blocks, so that what lies wholly above the diagonal is not computed.
  */
 #include "train/decoder_parts.h"
-#include "train/product.h"
+
+#include "base/matrix.h"
 
 #include <assert.h>
 #include <string.h>
@@ -134,7 +135,7 @@ int decoder_attend(const struct pass *pass, size_t layer, size_t sequence, struc
     train_kernels()->transpose(n, h.width, (float)h.scale, h.k.data, h.k.stride, space->turned, n);
     for (size_t first = 0; first < n; first += BLOCK) {
       size_t count = smaller(BLOCK, n - first), seen = first + count;
-      product(count, seen, h.width, rows_from(h.q, first), keys, false, h.weights + first * n, n);
+      matrix_product(count, seen, h.width, rows_from(h.q, first), keys, false, h.weights + first * n, n);
     }
     if (looks_at_content(scheme)) {
       /* Above the diagonal of the last block nothing was written yet; a bias is added there, too, and then dropped. */
@@ -154,8 +155,8 @@ int decoder_attend(const struct pass *pass, size_t layer, size_t sequence, struc
     }
     for (size_t first = 0; first < n; first += BLOCK) {
       size_t count = smaller(BLOCK, n - first), seen = first + count;
-      product(count, head_dim, seen, (struct matrix){h.weights + first * n, n}, h.v, false,
-              rows->context + (sequence * n + first) * d + head * head_dim, d);
+      matrix_product(count, head_dim, seen, (struct matrix){h.weights + first * n, n}, h.v, false,
+                     rows->context + (sequence * n + first) * d + head * head_dim, d);
     }
   }
   return 0;
@@ -176,10 +177,10 @@ static int head_backward(const struct pass *pass, size_t layer, size_t sequence,
   train_kernels()->transpose(n, h.head_dim, 1.0f, h.v.data, h.v.stride, space->turned, n);
   for (size_t first = 0; first < n; first += BLOCK) {
     size_t count = smaller(BLOCK, n - first), seen = first + count;
-    product(count, seen, h.head_dim, rows_from(dc, first), values, false, dscores + first * n, n);
+    matrix_product(count, seen, h.head_dim, rows_from(dc, first), values, false, dscores + first * n, n);
     /* Keys of this block are seen by its own rows and all later ones. */
-    product_a_transposed(count, h.head_dim, n - first, (struct matrix){h.weights + first * n + first, n},
-                         rows_from(dc, first), false, dv + first * d, d);
+    matrix_product_a_transposed(count, h.head_dim, n - first, (struct matrix){h.weights + first * n + first, n},
+                                rows_from(dc, first), false, dv + first * d, d);
   }
   for (size_t i = 0; i < n; i++) {
     train_kernels()->softmax_backward(i + 1, weights.data + i * n, dscores + i * n);
@@ -187,9 +188,9 @@ static int head_backward(const struct pass *pass, size_t layer, size_t sequence,
   }
   for (size_t first = 0; first < n; first += BLOCK) {
     size_t count = smaller(BLOCK, n - first), seen = first + count;
-    product(count, h.width, seen, rows_from(ds, first), h.k, false, dq + first * stride, stride);
-    product_a_transposed(count, h.width, n - first, (struct matrix){dscores + first * n + first, n},
-                         rows_from(h.q, first), false, dk + first * stride, stride);
+    matrix_product(count, h.width, seen, rows_from(ds, first), h.k, false, dq + first * stride, stride);
+    matrix_product_a_transposed(count, h.width, n - first, (struct matrix){dscores + first * n + first, n},
+                                rows_from(h.q, first), false, dk + first * stride, stride);
   }
   for (size_t i = 0; i < n; i++) {
     for (size_t c = 0; c < h.width; c++) {

@@ -1,5 +1,5 @@
 #include "train/decoder_parts.h"
-#include "train/product.h"
+#include "train/linear.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
  * and the sums of what the sequences left of the other gradients.
  */
 #include "train/decoder_parts.h"
-#include "train/product.h"
 
+#include "base/matrix.h"
 #include "base/memory.h"
 
 #include <string.h>
@@ -99,8 +99,9 @@ static void embeddings_tile(const struct pass *pass, const struct tile *tile) {
   size_t d = shape->d_model, vocab = shape->vocab, n = pass->batch->sequences * pass->batch->length;
   float *table = pass->gradient + decoder->layout->items[0].offset;
   if (shape->tied) {
-    product_a_transposed(vocab, tile->columns, n, (struct matrix){decoder->logits, vocab},
-                         (struct matrix){decoder->final_norm.y + tile->column, d}, false, table + tile->column, d);
+    matrix_product_a_transposed(vocab, tile->columns, n, (struct matrix){decoder->logits, vocab},
+                                (struct matrix){decoder->final_norm.y + tile->column, d}, false, table + tile->column,
+                                d);
   } else {
     for (size_t id = 0; id < vocab; id++) {
       memset(table + id * d + tile->column, 0, tile->columns * sizeof *table);
@@ -124,9 +125,9 @@ static int run_tile(void *context, size_t unit, unsigned thread, struct error *e
     return 0;
   }
   float *out = pass->gradient + decoder->layout->items[tile->parameter].offset;
-  product_a_transposed(tile->rows, tile->columns, n, (struct matrix){tile->x + tile->row, tile->x_stride},
-                       (struct matrix){tile->dy + tile->column, tile->dy_stride}, false,
-                       out + tile->row * tile->out + tile->column, tile->out);
+  matrix_product_a_transposed(tile->rows, tile->columns, n, (struct matrix){tile->x + tile->row, tile->x_stride},
+                              (struct matrix){tile->dy + tile->column, tile->dy_stride}, false,
+                              out + tile->row * tile->out + tile->column, tile->out);
   return 0;
 }
 

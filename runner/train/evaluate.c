@@ -4,7 +4,7 @@
 #include "base/blas.h"
 #include "base/memory.h"
 #include "train/kernels.h"
-#include "train/product.h"
+#include "train/linear.h"
 
 #include <math.h>
 #include <stdlib.h>
