@@ -13,6 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 /* cmocka.h needs the headers above. */
 #include <cmocka.h>
 
@@ -296,6 +299,48 @@ static void what_does_not_fit_takes_float32(void **state) {
   }
 }
 
+/* By the calling convention a callback may use the tile registers, and leaves them released. */
+#if defined(__x86_64__)
+__attribute__((target("amx-tile"))) static void use_tiles(void) {
+  /* Palette 1; eight tiles of one row of four bytes. */
+  static const uint8_t small[64] __attribute__((aligned(64))) = {
+      [0] = 1,  [16] = 4, [18] = 4, [20] = 4, [22] = 4, [24] = 4, [26] = 4, [28] = 4, [30] = 4,
+      [48] = 1, [49] = 1, [50] = 1, [51] = 1, [52] = 1, [53] = 1, [54] = 1, [55] = 1};
+  _tile_loadconfig(small);
+  _tile_zero(0);
+  _tile_zero(2);
+  _tile_release();
+}
+#else
+static void use_tiles(void) {
+}
+#endif
+
+static int add_bias_with_tiles(void *context, size_t head, size_t row, size_t nq, size_t column, size_t nk, float *s,
+                               size_t s_stride, struct error *err) {
+  use_tiles();
+  return add_bias(context, head, row, nq, column, nk, s, s_stride, err);
+}
+
+static void a_callback_may_use_tiles(void **state) {
+  (void)state;
+  if (!product_split()) {
+    skip();
+  }
+  struct shape shape = {
+      .heads = 2, .kv_heads = 1, .nq = 200, .nk = 700, .width = 64, .value_width = 4, .bias = BIAS_CALLBACK};
+  struct call plain, tiles;
+  struct error err;
+  call_new(&plain, &shape);
+  call_new(&tiles, &shape);
+  tiles.in.bias = add_bias_with_tiles;
+  assert_int_equal(attention_run_by(product_split(), &plain.in, &plain.out, NULL, &err), 0);
+  assert_int_equal(attention_run_by(product_split(), &tiles.in, &tiles.out, NULL, &err), 0);
+  assert_memory_equal(plain.out.entropy, tiles.out.entropy, tiles.bytes);
+  call_free(&plain);
+  call_free(&tiles);
+}
+
 /* ---- known numbers ------------------------------------------------------------------------------------------------
  */
 
@@ -495,6 +540,7 @@ int main(void) {
       cmocka_unit_test(bits_do_not_depend_on_threads),
       cmocka_unit_test(outputs_do_not_depend_on_each_other),
       cmocka_unit_test(what_does_not_fit_takes_float32),
+      cmocka_unit_test(a_callback_may_use_tiles),
       cmocka_unit_test(alibi_rows),
       cmocka_unit_test(empty_rows_are_zero),
       cmocka_unit_test(worked_example),
