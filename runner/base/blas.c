@@ -7,20 +7,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #ifdef PE_HAVE_LIBXSMM
 #include <libxsmm.h>
 #endif
 
-/* Written once, under `once`. */
+/* Written once, under `loaded`, and of libxsmm's list under `listed`. */
 static struct {
   __typeof__(&cblas_sgemm) sgemm;
   __typeof__(&cblas_somatcopy) somatcopy;
   __typeof__(&openblas_set_num_threads) set_num_threads;
   __typeof__(&openblas_get_config) get_config;
+  bool addresses_are_limited;
   struct error failure;
+  struct error list_failure;
 } blas;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_once_t loaded = PTHREAD_ONCE_INIT;
+static pthread_once_t listed = PTHREAD_ONCE_INIT;
 
 /* A function of the library: POSIX says that dlsym's pointer is one. */
 static bool find(void *library, const char *name, void *function) {
@@ -29,7 +33,9 @@ static bool find(void *library, const char *name, void *function) {
   return found != NULL;
 }
 
-static void load_openblas(void) {
+static void load(void) {
+  struct rlimit addresses;
+  blas.addresses_are_limited = getrlimit(RLIMIT_AS, &addresses) || addresses.rlim_cur != RLIM_INFINITY;
   /* Local: what it has beside these functions is nobody's. It stays until the process ends. */
   void *library = dlopen(PE_RUN_OPENBLAS, RTLD_NOW | RTLD_LOCAL);
   if (library && find(library, "cblas_sgemm", &blas.sgemm) && find(library, "cblas_somatcopy", &blas.somatcopy) &&
@@ -42,29 +48,36 @@ static void load_openblas(void) {
   error_set(&blas.failure, ERROR_INTERNAL, "OpenBLAS cannot be loaded: %s", reason ? reason : "it lacks a function");
 }
 
-static void begin_with_libxsmm(void) {
+static void make_list(void) {
 #ifdef PE_HAVE_LIBXSMM
   libxsmm_registry_info info;
-  libxsmm_init();
   if (libxsmm_get_registry_info(&info)) {
-    error_set(&blas.failure, ERROR_MEMORY, "libxsmm gets no memory for its list of kernels");
+    error_set(&blas.list_failure, ERROR_MEMORY, "libxsmm gets no memory for its list of kernels");
   }
 #endif
 }
 
-static void load(void) {
-  load_openblas();
-  if (!blas.failure.code) {
-    begin_with_libxsmm();
+static int failed(const struct error *failure, struct error *err) {
+  if (failure->code) {
+    *err = *failure;
   }
+  return (int)failure->code;
 }
 
-int blas_open(struct error *err) {
-  pthread_once(&once, load);
+int blas_open_whole(struct error *err) {
+  pthread_once(&loaded, load);
   if (blas.failure.code) {
-    *err = blas.failure;
+    return failed(&blas.failure, err);
   }
-  return (int)blas.failure.code;
+  pthread_once(&listed, make_list);
+  return failed(&blas.list_failure, err);
+}
+
+/* The list takes 10 MiB and a millisecond, so it is made when the first kernel is asked for; but where addresses are
+ * limited, because there it can fail. */
+int blas_open(struct error *err) {
+  pthread_once(&loaded, load);
+  return blas.addresses_are_limited ? blas_open_whole(err) : failed(&blas.failure, err);
 }
 
 const char *blas_build(void) {

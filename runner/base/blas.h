@@ -19,6 +19,9 @@
  * the process. Thread-safe. */
 int blas_open(struct error *err);
 
+/* The same before addresses are limited. Thread-safe. */
+int blas_open_whole(struct error *err);
+
 /* OpenBLAS's version, and the processor that its kernels are for, in its own words: "OpenBLAS 0.3.21 DYNAMIC_ARCH ...
  * SkylakeX ..."; "" before blas_open. */
 const char *blas_build(void);

@@ -279,7 +279,8 @@ static int compute(struct workshop *workshop, size_t index, const char *key, con
                                   .progress = report->progress,
                                   .progress_context = report->context};
   struct record record = {0};
-  if (blas_open(err)) { /* the job's memory is what comes on top of it */
+  /* The job's memory is what comes on top of it. */
+  if (setting->memory ? blas_open_whole(err) : blas_open(err)) {
     return err->code;
   }
   size_t before = habitat_resident();
