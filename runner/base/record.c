@@ -195,6 +195,28 @@ double tensor_value(const struct tensor *tensor, size_t index) {
   return NAN;
 }
 
+bool tensor_says_something(const struct tensor *tensor, size_t at) {
+  size_t each = tensor->count / tensor->axis[0].length;
+  for (size_t i = at * each; i < (at + 1) * each; i++) {
+    double value = tensor_value(tensor, i);
+    if (!isnan(value) && value != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool measure_is_beside(const char *name) {
+  static const char *const endings[] = {"_low", "_high", "_median", "_inside", NULL};
+  for (size_t i = 0; endings[i]; i++) {
+    size_t length = strlen(name), end = strlen(endings[i]);
+    if (length > end && !strcmp(name + length - end, endings[i])) {
+      return true;
+    }
+  }
+  return false;
+}
+
 const struct attribute *attributes_find(const struct attributes *attributes, const char *name) {
   for (size_t i = 0; i < attributes->count; i++) {
     if (!strcmp(attributes->items[i].name, name)) {

@@ -130,6 +130,13 @@ const struct axis *tensor_axis(const struct tensor *tensor, const char *name);
 /* Element `index` (row-major) of a tensor as a double. */
 double tensor_value(const struct tensor *tensor, size_t index);
 
+/* Whether anything but 0 stands at place `at` of the first axis. */
+bool tensor_says_something(const struct tensor *tensor, size_t at);
+
+/* A measure that belongs to another one, by the ending of its name: ends of intervals, medians and what lies inside.
+ * Tables and pictures of many measures leave these out; they stand in the file. */
+bool measure_is_beside(const char *name);
+
 /* Set an attribute; text and list are copied; a second one of the same name replaces the first. 0 or ERROR_MEMORY. */
 int attributes_set_text(struct attributes *attributes, const char *name, const char *text, struct error *err);
 int attributes_set_int(struct attributes *attributes, const char *name, int64_t value, struct error *err);

@@ -55,11 +55,41 @@ static void trained_with(const struct family *family, size_t row, char name[RECO
   snprintf(name, RECORD_NAME, "%.70s", slash ? slash + 1 : path);
 }
 
+/* The name of a row, without blanks. Rows whose models were trained with the same are told apart by what their
+ * experiments' labels do not share: "rope:rope_0_lengths_64". */
+static void row_name(const struct family *family, size_t row, char name[RECORD_NAME]) {
+  const char *label = family->plan->experiments[family->rows[row]].label;
+  size_t shared = strlen(label);
+  bool repeated = false;
+  trained_with(family, row, name);
+  for (size_t other = 0; other < family->n; other++) {
+    const char *other_label = family->plan->experiments[family->rows[other]].label;
+    char other_name[RECORD_NAME];
+    size_t same = 0;
+    trained_with(family, other, other_name);
+    repeated = repeated || (other != row && !strcmp(name, other_name));
+    while (other != row && same < shared && label[same] == other_label[same]) {
+      same++;
+    }
+    shared = other == row ? shared : same;
+  }
+  while (shared > 0 && label[shared - 1] != '_') {
+    shared--;
+  }
+  if (repeated) {
+    size_t length = strlen(name);
+    snprintf(name + length, RECORD_NAME - length, ":%s", label + shared);
+  }
+  for (char *c = name; *c; c++) {
+    *c = *c == ' ' || (*c >= '\t' && *c <= '\r') ? '_' : *c;
+  }
+}
+
 static int set_names(const struct family *family, struct attributes *attributes, struct error *err) {
   struct text rows = {0}, columns = {0};
   for (size_t row = 0; row < family->n; row++) {
     char name[RECORD_NAME];
-    trained_with(family, row, name);
+    row_name(family, row, name);
     text_printf(&rows, "%s%s", row ? " " : "", name);
   }
   for (size_t s = 0; s < family->plan->n_schemes; s++) {
@@ -110,6 +140,63 @@ static const struct tensor *first_cell(const struct family *family, const char *
   return found;
 }
 
+/* How each cell went: a cell that is not along the axis counts as not run. `like` is the tensor of its numbers. */
+static int add_status(const struct family *family, const char *label, struct record *record, struct tensor *like,
+                      struct error *err) {
+  char name[RECORD_NAME + 8];
+  snprintf(name, sizeof name, "%s_status", like->name);
+  const struct axis axes[] = {like->axis[0], like->axis[1], like->axis[2]}; /* `like` moves, its data do not */
+  const double *values = like->data;
+  struct tensor_spec spec = {.name = name,
+                             .element = ELEMENT_U8,
+                             .rank = 3,
+                             .axis = {axis_spec_of(&axes[0]), axis_spec_of(&axes[1]), axis_spec_of(&axes[2])},
+                             .long_name = "how it went"};
+  struct tensor *tensor = record_add(record, &spec, err);
+  if (!tensor) {
+    return err->code;
+  }
+  for (size_t i = 0; i < tensor->count; i++) {
+    size_t s = i % family->plan->n_schemes, row = i / family->plan->n_schemes % family->n;
+    const struct record *cell = &family->run->experiments[family->rows[row]].schemes[s];
+    bool along = cell_of(family, row, label, s, &axes[0]) != NULL;
+    enum record_status status = record_has_numbers(cell) && !along ? RECORD_NOT_RUN : cell->status;
+    if (along && record_has_numbers(cell)) {
+      status = isnan(values[i]) ? RECORD_UNDEFINED : RECORD_MEASURED;
+    }
+    ((uint8_t *)tensor->data)[i] = (uint8_t)status;
+  }
+  return tensor_set_flags(tensor, "measured undefined failed not_run", err);
+}
+
+/* The scheme is the one that the model of this row was trained with; for a model without positions that is the control.
+ */
+static bool is_own(const struct family *family, size_t row, size_t s) {
+  char name[RECORD_NAME];
+  enum scheme_role role = record_role(&family->run->experiments[family->rows[row]].schemes[s]);
+  trained_with(family, row, name);
+  return role == ROLE_MODEL || role == ROLE_MAPPED ||
+         (role == ROLE_CONTROL && !strcmp(name, family->plan->schemes[s].info->id));
+}
+
+static int add_own(const struct family *family, struct record *record, struct error *err) {
+  size_t n_schemes = family->plan->n_schemes;
+  const struct axis rows = record->tensors[0].axis[1], columns = record->tensors[0].axis[2]; /* tensors move */
+  struct tensor_spec spec = {.name = "the_model",
+                             .element = ELEMENT_U8,
+                             .rank = 2,
+                             .axis = {axis_spec_of(&rows), axis_spec_of(&columns)},
+                             .long_name = "the scheme is the one that the model was trained with"};
+  struct tensor *tensor = record_add(record, &spec, err);
+  if (!tensor) {
+    return err->code;
+  }
+  for (size_t i = 0; i < tensor->count; i++) {
+    ((uint8_t *)tensor->data)[i] = is_own(family, i / n_schemes, i % n_schemes);
+  }
+  return tensor_set_flags(tensor, "no yes", err);
+}
+
 static int add_tensor(const struct family *family, const struct record *comparison, struct record *record,
                       struct error *err) {
   const struct tensor *like = first_cell(family, comparison->label);
@@ -139,49 +226,27 @@ static int add_tensor(const struct family *family, const struct record *comparis
       }
     }
   }
-  return set_names(family, &tensor->attributes, err);
+  int status = set_names(family, &tensor->attributes, err);
+  return status ? status : add_status(family, comparison->label, record, tensor, err);
 }
 
 /* ---- tables ---- */
 
-/* Ends of intervals, medians and what lies inside stand in the file alone. */
-static bool is_beside(const char *name) {
-  static const char *const endings[] = {"_low", "_high", "_median", "_inside", NULL};
-  for (size_t i = 0; endings[i]; i++) {
-    size_t length = strlen(name), end = strlen(endings[i]);
-    if (length > end && !strcmp(name + length - end, endings[i])) {
-      return true;
-    }
-  }
-  return false;
-}
-
 static int add_row(const struct family *family, const struct tensor *tensor, size_t row, size_t at, struct table *table,
                    struct error *err) {
   char name[RECORD_NAME];
-  trained_with(family, row, name);
+  row_name(family, row, name);
   int status = table_text(table, err, "%s", name);
   for (size_t s = 0; !status && s < family->plan->n_schemes; s++) {
     const struct record *record = &family->run->experiments[family->rows[row]].schemes[s];
     double value = tensor_value(tensor, (at * family->n + row) * family->plan->n_schemes + s);
-    enum scheme_role role = record_role(record);
-    bool own = role == ROLE_MODEL || role == ROLE_MAPPED || !strcmp(name, family->plan->schemes[s].info->id);
-    status = isnan(value) ? table_number_as(table, value, err, "-")
-                          : table_number_as(table, value, err, "%.3g%s", value, own ? " *" : "");
-  }
-  return status;
-}
-
-/* Whether anything but 0 stands at a place of the axis. */
-static bool says_something(const struct tensor *tensor, size_t at) {
-  size_t each = tensor->count / tensor->axis[0].length;
-  for (size_t i = at * each; i < (at + 1) * each; i++) {
-    double value = tensor_value(tensor, i);
-    if (!isnan(value) && value != 0) {
-      return true;
+    if (isnan(value)) {
+      status = table_number_as(table, value, err, "%s", record->status == RECORD_FAILED ? "failed" : "-");
+    } else {
+      status = table_number_as(table, value, err, "%.3g%s", value, is_own(family, row, s) ? " *" : "");
     }
   }
-  return false;
+  return status;
 }
 
 static int add_table(const struct family *family, const struct tensor *tensor, size_t at, const char *kind,
@@ -219,11 +284,15 @@ static int conclude_family(const struct family *family, struct conclusion *out, 
   for (size_t c = 0; !status && c < like->n_comparisons; c++) {
     status = add_tensor(family, &like->comparisons[c], record, err);
   }
+  if (!status && record->count) {
+    status = add_own(family, record, err);
+  }
   for (size_t i = 0; !status && i < record->count; i++) {
     const struct tensor *tensor = &record->tensors[i];
     size_t n = tensor->axis[0].length, ends[] = {0, n - 1};
     for (size_t end = n > 1 ? 0 : 1; !status && n && end < 2; end++) {
-      if (!is_beside(tensor->name) && says_something(tensor, ends[end])) {
+      if (tensor->element == ELEMENT_F64 && !measure_is_beside(tensor->name) &&
+          tensor_says_something(tensor, ends[end])) {
         status = add_table(family, tensor, ends[end], first->info->id, out, err);
       }
     }

@@ -123,6 +123,21 @@ static bool has_verdicts(const struct table *table) {
   return column_named(table, "follows") < table->n_columns && table_rows(table) > 0;
 }
 
+/* "What happens past the training length? (extrapolation_weights_rope_0)": the title, and where others have it, too, as
+ * in a sweep, the label. */
+static void append_title(struct report *report, const struct results_experiment *experiment) {
+  const char *title = experiment->title ? experiment->title : experiment->label;
+  size_t same = 0;
+  for (size_t e = 0; e < report->file->n_experiments; e++) {
+    const struct results_experiment *other = &report->file->experiments[e];
+    same += other->title && !strcmp(other->title, title);
+  }
+  html_text(&report->page, title);
+  if (same > 1) {
+    append_element(&report->page, " <span class=\"quiet\">", experiment->label, "</span>");
+  }
+}
+
 /* The sentence in which a decision ends; NULL where the experiment is none. */
 static const char *decision_of(const struct results_experiment *experiment) {
   for (size_t i = 0; i < experiment->count; i++) {
@@ -158,7 +173,9 @@ static void append_summary(struct report *report) {
       verdicts = has_verdicts(&tables->tables[i]) ? &tables->tables[i] : NULL;
     }
     if (verdicts && !decision_of(experiment)) {
-      append_element(&report->page, "<h3>", experiment->title ? experiment->title : experiment->label, "</h3>\n");
+      text_append(&report->page, "<h3>");
+      append_title(report, experiment);
+      text_append(&report->page, "</h3>\n");
       append_verdicts(&report->page, verdicts);
     }
   }
@@ -312,8 +329,9 @@ static void append_failures(struct text *page, const struct results_experiment *
 }
 
 static int append_experiment(struct report *report, const struct results_experiment *experiment, struct error *err) {
-  append_element(&report->page, "<section>\n<h2>", experiment->title ? experiment->title : experiment->label,
-                 "</h2>\n");
+  text_append(&report->page, "<section>\n<h2>");
+  append_title(report, experiment);
+  text_append(&report->page, "</h2>\n");
   append_failures(&report->page, experiment);
   bool company = false;
   if (append_figures(report, experiment, &company, err)) {
@@ -347,13 +365,29 @@ static void append_provenance(struct report *report) {
   text_append(&report->page, "</section>\n");
 }
 
+static bool is_grid(const struct report *report, const struct results_experiment *experiment) {
+  struct picture_source source = {report->file, experiment, 0};
+  return picture_grid.applies(&source);
+}
+
+/* What sets the experiments of a sweep side by side comes before them, as it is what the sweep was made for. */
+static int append_experiments(struct report *report, struct error *err) {
+  for (int grids = 1; grids >= 0; grids--) {
+    for (size_t e = 0; e < report->file->n_experiments; e++) {
+      const struct results_experiment *experiment = &report->file->experiments[e];
+      if (is_grid(report, experiment) == grids && append_experiment(report, experiment, err)) {
+        return err->code;
+      }
+    }
+  }
+  return 0;
+}
+
 static int append_all(struct report *report, struct error *err) {
   append_head(report);
   append_summary(report);
-  for (size_t e = 0; e < report->file->n_experiments; e++) {
-    if (append_experiment(report, &report->file->experiments[e], err)) {
-      return err->code;
-    }
+  if (append_experiments(report, err)) {
+    return err->code;
   }
   append_provenance(report);
   text_append(&report->page, "</main>\n");

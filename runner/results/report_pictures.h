@@ -32,6 +32,7 @@ struct picture {
 extern const struct picture *const picture_list[];
 
 extern const struct picture picture_decision;
+extern const struct picture picture_grid;
 extern const struct picture picture_encoding;
 extern const struct picture picture_window;
 extern const struct picture picture_frequencies;

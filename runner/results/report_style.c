@@ -12,6 +12,7 @@ const char report_style[] =
     "h1{font-size:1.7rem;line-height:1.25;margin:.2em 0}\n"
     "h2{font-size:1.3rem;line-height:1.3;margin:2.2em 0 .4em;padding-top:.6em;border-top:1px solid var(--line)}\n"
     "h3{font-size:1.05rem;margin:1.6em 0 .3em}\n"
+    "h2 .quiet,h3 .quiet{font-weight:400}\n"
     ".quiet,.note,figcaption{color:var(--quiet);font-size:.9rem}\n"
     ".note{margin:.4em 0}\n"
     ".decision{font-size:1.15rem;font-weight:600;margin:.2em 0 1em}\n"

@@ -430,6 +430,68 @@ static void test_permutations_of_seeds(void **state) {
   record_free(&record);
 }
 
+/* A grid: two models, one of them with a long name, three schemes; one cell is undefined, one failed, one was not run.
+ */
+static void test_grid(void **state) {
+  static const double lengths[] = {64, 256};
+  static const uint8_t states[] = {0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 2, 3};
+  struct record record = {.label = "comparison_extrapolation"};
+  struct error err;
+  (void)state;
+  if (!gnuplot_is_here()) {
+    skip();
+  }
+  struct axis_spec length = {.name = "length", .length = 2, .values = lengths, .long_name = "sequence length"};
+  struct axis_spec rows = {.name = "trained_with", .length = 2}, columns = {.name = "applied", .length = 3};
+  struct tensor_spec spec = {.rank = 3, .axis = {length, rows, columns}, .long_name = "Divergence", .units = "nat"};
+  add_tensor(&record, "headline", spec, 0);
+  add_tensor(&record, "headline_low", spec, 1); /* beside a measure */
+  add_tensor(&record, "difference", spec, 0);   /* both signs */
+  memcpy(record_find(&record, "headline")->data, (double[]){0, 0, 0, 0, 0, 0, 0.5, NAN, 0.25, 0.125, NAN, NAN},
+         12 * sizeof(double));
+  memcpy(record_find(&record, "difference")->data, (double[]){-2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+         12 * sizeof(double));
+  set_text(&record, "headline", "trained_with_names", "rope a_model_with_a_name_that_is_longer_than_a_line-0.h5");
+  set_text(&record, "headline", "applied_names", "none learned rope");
+  spec.name = "headline_status";
+  spec.element = ELEMENT_U8;
+  struct tensor *status = record_add(&record, &spec, &err);
+  memcpy(status->data, states, sizeof states);
+  const struct record *records[] = {&record};
+  struct results_experiment experiments[] = {{.label = "first", .title = "same title"},
+                                             {.label = "second", .title = "same title"},
+                                             {.label = "grid", .title = "The grid", .records = records, .count = 1}};
+  struct results_file file = {.title = "t", .status = "complete", .experiments = experiments, .n_experiments = 3};
+  char *page = report_page(&file, &err);
+  assert_non_null(page);
+  /* the experiments that it sets side by side come after it, told apart by their labels */
+  const char *grid = strstr(page, "<h2>The grid</h2>"),
+             *first = strstr(page, "same title <span class=\"quiet\">first<");
+  assert_true(grid && first && grid < first);
+  /* one drawing per measure, at the places of the axis where anything but 0 stands */
+  assert_has(page, "grid_grid_w_");
+  assert_has(page, "grid_grid_2_n_");
+  assert_has_not(page, "grid_grid_3_");
+  assert_has(page, ">at sequence length 256<");
+  /* words in the cells, and under the pointer */
+  assert_has(page, ">undefined<");
+  assert_has(page, ">failed<");
+  assert_has(page, ">not run<");
+  assert_has(page, "at sequence length 256: trained with rope, applied learned: no value, undefined there");
+  assert_has(page, "-0.h5, applied learned: no value, the job failed");
+  assert_has(page, "-0.h5, applied rope: no value, not run");
+  assert_has(page, ": trained with {r}, applied {c}: {v} nat");
+  assert_has(page, "PwAAf8AAPoAAPgAAf8AAf8AA"); /* 3f0000 7fc000 3e8000 3e0000 7fc000 7fc000 */
+  /* a long name is broken at its marks and stands there whole */
+  assert_has(page, ">longer_than_a_line-0.h5<");
+  /* what the colours mean */
+  assert_has(page, "dark: 0 nat; light: 0.5 nat; colour by the square root");
+  assert_has(page, "blue: down to -2 nat; white: 0; red: up to 2 nat");
+  assert_has(page, "Divergence, at sequence length 256: 0.125 to 0.5 nat, 1 undefined, 1 failed, 1 not run.");
+  free(page);
+  record_free(&record);
+}
+
 static void linear_rgb(const char *color, double out[3]) {
   unsigned value = (unsigned)strtoul(color + 1, NULL, 16);
   for (int i = 0; i < 3; i++) {
@@ -540,6 +602,7 @@ int main(void) {
       cmocka_unit_test(test_counterexample_beside_the_matrix),
       cmocka_unit_test(test_hover),
       cmocka_unit_test(test_permutations_of_seeds),
+      cmocka_unit_test(test_grid),
       cmocka_unit_test(test_colours),
       cmocka_unit_test(test_page_without_gnuplot),
       cmocka_unit_test(test_page_of_a_file_without_tables),
