@@ -37,6 +37,10 @@ sed "s/rope-0.h5, /rope-0.h5, $(echo "$SOURCE" | sed 's/[\/&]/\\&/g')\/data\/tra
 expect_code 0 "$PE_RUN" larger.yaml output=grid.h5
 grep -q '^none .* 0 \*$' output
 [ "$(grep -c kept output)" = 6 ]
+# A scheme of the same name with another parameter is not the model itself.
+sed 's/^schemes: .*/schemes: [rope, {rope: {base: 1e6}, label: far}, none]/' grid.yaml >far.yaml
+expect_code 0 "$PE_RUN" far.yaml output=far.h5 --quiet
+grep -qE '^rope +[0-9.]+ \* +[0-9.]+ +[0-9.]+$' output
 cat >random.yaml <<END
 model: {random: {heads: 2, head_dim: 8, d_model: 16, length: 4}}
 schemes: [rope]
