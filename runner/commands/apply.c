@@ -71,13 +71,13 @@ static error_t parse_request(int key, char *argument, struct argp_state *state, 
     request->site = 1 << choose(state, "site", argument, sites);
     return 0;
   case OPTION_POSITIONS:
-    request->positions = argument;
+    session_once(state, "positions", &request->positions, argument);
     return 0;
   case OPTION_IN:
-    request->in = argument;
+    session_once(state, "in", &request->in, argument);
     return 0;
   case OPTION_OUT:
-    request->out = argument;
+    session_once(state, "out", &request->out, argument);
     return 0;
   case OPTION_ROLE:
     request->role = choose(state, "role", argument, roles) ? PE_ROLE_KEY : PE_ROLE_QUERY;
@@ -86,10 +86,10 @@ static error_t parse_request(int key, char *argument, struct argp_state *state, 
     request->heads = (unsigned)session_number(state, "heads", argument, 1, 65536);
     return 0;
   case OPTION_QUERIES:
-    request->queries = argument;
+    session_once(state, "queries", &request->queries, argument);
     return 0;
   case OPTION_KEYS:
-    request->keys = argument;
+    session_once(state, "keys", &request->keys, argument);
     return 0;
   case OPTION_SEQ_LEN:
     request->seq_len = session_number(state, "seq-len", argument, 0, 9007199254740992.0);
@@ -107,7 +107,7 @@ static error_t parse_request(int key, char *argument, struct argp_state *state, 
     request->seed = (uint64_t)session_number(state, "seed", argument, 0, 9007199254740992.0);
     return 0;
   case OPTION_PLUGIN:
-    request->scheme.plugin = argument;
+    session_once(state, "plugin", &request->scheme.plugin, argument);
     return 0;
   default:
     return ARGP_ERR_UNKNOWN;

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/record.h"
+#include "commands/output_file.h"
 #include "commands/positions.h"
 #include "input/tensor_file.h"
 #include "results/results.h"
@@ -79,7 +80,9 @@ static int open_output(const struct apply_request *request, struct work *work, s
   if (work->dataset && (ends_with(work->dataset, "/") || strlen(work->dataset) < 2)) {
     return error_set(err, ERROR_USAGE, "--out: %s names no dataset", request->out);
   }
-  return results_prepare(work->file, err);
+  const char *const inputs[] = {request->in, request->positions, request->queries, request->keys};
+  return output_file_check(work->file, npy ? REPLACE_NPY : REPLACE_TENSORS, inputs, sizeof inputs / sizeof *inputs,
+                           &request->scheme, err);
 }
 
 /* ---- what comes in ---- */

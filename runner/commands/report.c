@@ -1,7 +1,9 @@
 /* pe-run report RESULTS [-o PAGE] */
 #include "results/report.h"
 #include "commands/commands.h"
+#include "commands/session.h"
 #include "results/read_results.h"
+#include "results/replace.h"
 
 #include "base/text.h"
 
@@ -26,13 +28,13 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   struct arguments *a = state->input;
   switch (key) {
   case 'o':
-    a->output = argument;
+    session_once(state, "output", &a->output, argument);
     return 0;
   case OPTION_PNG:
-    a->png = argument;
+    session_once(state, "png", &a->png, argument);
     return 0;
   case OPTION_SVG:
-    a->svg = argument;
+    session_once(state, "svg", &a->svg, argument);
     return 0;
   case ARGP_KEY_ARG:
     if (a->file) {
@@ -75,7 +77,8 @@ static char *page_path(const struct arguments *a, struct error *err) {
 
 static int write_page(const struct arguments *a, const struct results_file *file, struct error *err) {
   char *path = page_path(a, err);
-  char *page = path ? report_page(file, err) : NULL;
+  bool may = path && results_may_replace(path, REPLACE_PAGE, err) == 0;
+  char *page = may ? report_page(file, err) : NULL;
   int status = page ? results_put(path, page, strlen(page), err) : (int)err->code;
   if (!status) {
     printf("%s\n", path);

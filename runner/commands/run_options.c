@@ -138,13 +138,23 @@ static void take_output(struct run_options *o, const char *file, const struct ar
     argp_error(state, "--output: no file named");
   }
   if (o->output) {
-    argp_error(state, "--output is given twice");
+    argp_error(state, "--output is given twice: '%s' and '%s'", o->output_file, file);
   }
+  o->output_file = file;
   o->output = output_override(file);
   if (!o->output) {
     argp_failure(state, 70, 0, "--output: memory is not to be had");
   }
   o->overrides[o->n_overrides++] = o->output;
+}
+
+/* Two places for one output: which of them is meant? */
+static void check_output(const struct run_options *o, const struct argp_state *state) {
+  for (size_t i = 0; i < o->n_overrides; i++) {
+    if (o->output && o->overrides[i] != o->output && !strncmp(o->overrides[i], "output=", strlen("output="))) {
+      argp_error(state, "--output %s and %s are both given: leave one out", o->output_file, o->overrides[i]);
+    }
+  }
 }
 
 static error_t parse_common(int key, char *argument, struct argp_state *state) {
@@ -176,6 +186,7 @@ static error_t parse_common(int key, char *argument, struct argp_state *state) {
     if (!o->config) {
       argp_error(state, "no CONFIG given");
     }
+    check_output(o, state);
     return 0;
   default:
     return ARGP_ERR_UNKNOWN;

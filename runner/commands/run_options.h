@@ -12,7 +12,8 @@ struct run_options {
   const char *config;
   const char **overrides; /* the caller's, with room for every argument */
   size_t n_overrides;
-  char *output; /* the override that --output stands for; to be freed */
+  const char *output_file; /* of --output, as given */
+  char *output;            /* the override that it stands for; to be freed */
   int quiet, dry_run, in_process;
   struct execute_setting execute; /* what is not an option is filled in by the command */
   const char *only[MOST_PATTERNS], *exclude[MOST_PATTERNS];

@@ -51,6 +51,13 @@ double session_number(struct argp_state *state, const char *option, const char *
   return number.real;
 }
 
+void session_once(struct argp_state *state, const char *option, const char **value, const char *text) {
+  if (*value) {
+    argp_error(state, "--%s is given twice: '%s' and '%s'", option, *value, text);
+  }
+  *value = text;
+}
+
 int command_fail(const struct error *err) {
   fflush(stdout);
   fprintf(stderr, "pe-run: error[%s]: %s\n", error_id(err->code), err->text);

@@ -46,7 +46,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     state->child_inputs[0] = &a->session;
     return 0;
   case OPTION_OUT:
-    request->out = argument;
+    session_once(state, "out", &request->out, argument);
     return 0;
   case OPTION_POSITIONS:
     request->positions = argument;
@@ -70,7 +70,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     request->seed = (uint64_t)session_number(state, "seed", argument, 0, 9007199254740992.0);
     return 0;
   case OPTION_PLUGIN:
-    request->scheme.plugin = argument;
+    session_once(state, "plugin", &request->scheme.plugin, argument);
     return 0;
   case ARGP_KEY_ARG:
     if (!request->scheme.id) {

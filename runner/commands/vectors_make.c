@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
+#include "commands/output_file.h"
 #include "commands/positions.h"
 #include "experiments/angles.h"
 #include "results/results.h"
@@ -464,7 +465,8 @@ int vectors(struct session *session, const struct vectors_request *request, stru
   }
   struct work work = {.request = request};
   work.d_model = request->d_model ? request->d_model : (size_t)request->heads * request->head_dim;
-  int status = results_prepare(request->out, err);
+  enum replace_kind kind = ends_with(request->out, ".json") ? REPLACE_VECTORS : REPLACE_TENSORS;
+  int status = output_file_check(request->out, kind, &request->positions, 1, &request->scheme, err);
   status = status ? status : open_work(session, &work, err);
   status = status ? status : fill(&work, err);
   status = status ? status : write_out(&work, err);

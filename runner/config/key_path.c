@@ -237,6 +237,19 @@ static struct node *step(const struct key_path_finder *finder, struct node *node
   return next;
 }
 
+const struct node *key_path_get(const struct key_target *target) {
+  const struct node *node = target->node;
+  for (size_t i = 0; node && i < target->path.count; i++) {
+    const struct key_part *part = &target->path.parts[i];
+    if (part->name) {
+      node = node->kind == NODE_MAPPING ? node_get(node, part->name) : NULL;
+    } else {
+      node = node->kind == NODE_LIST && part->index < node->count ? node->items[part->index] : NULL;
+    }
+  }
+  return node;
+}
+
 bool key_path_set(const struct key_path_finder *finder, const struct key_target *target, struct node *value) {
   const struct key_path *path = &target->path;
   struct node *node = target->node;

@@ -41,6 +41,9 @@ bool key_path_parse(const struct key_path_finder *finder, const char *text, size
 /* Find the entry or the root that a path starts from. False after a report. */
 bool key_path_find(const struct key_path_finder *finder, const struct key_path *path, struct key_target *out);
 
+/* The value that the target leads to, or NULL. Nothing is reported. */
+const struct node *key_path_get(const struct key_target *target);
+
 /* Put `value` where the target leads, making mappings on the way; NULL takes the key away. False after a report or
  * without memory. */
 bool key_path_set(const struct key_path_finder *finder, const struct key_target *target, struct node *value);

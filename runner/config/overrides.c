@@ -37,8 +37,17 @@ static bool apply(struct key_path_finder *finder, const struct source *source) {
     path.parts[1].name = arena_copy(&reader->arena, text + strlen("sweep."), (size_t)(sign - text) - strlen("sweep."));
     path.count = 2;
   }
-  return key_path_find(finder, &path, &target) && key_path_set(finder, &target, node_is_null(value) ? NULL : value) &&
-         entries_normalise(reader, finder->root);
+  if (!key_path_find(finder, &path, &target)) {
+    return false;
+  }
+  const struct node *there = key_path_get(&target);
+  bool empty = there && there->kind == NODE_MAPPING && there->count == 0; /* `schemes=[rope] rope={base: 2}` */
+  if (there && there->source->argument && !empty) {
+    reader_report(reader, ERROR_OVERRIDE, finder->at, NULL, "the key is set already, by %s; set it once",
+                  there->source->place);
+    return false;
+  }
+  return key_path_set(finder, &target, node_is_null(value) ? NULL : value) && entries_normalise(reader, finder->root);
 }
 
 bool overrides_apply(struct reader *reader, struct node *root, const struct entry_list *schemes,

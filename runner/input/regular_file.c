@@ -77,3 +77,8 @@ char *regular_file_bytes(const char *path, const char *wanted, size_t limit, siz
   close(file);
   return bytes;
 }
+
+bool regular_file_same(const char *a, const char *b) {
+  struct stat one, other;
+  return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}

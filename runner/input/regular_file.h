@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Open a regular file for reading; *size is its size in bytes. `wanted` says what is needed, for messages ("an HDF5
@@ -16,5 +17,8 @@ int regular_file_read(int file, const char *path, size_t offset, void *bytes, si
 /* All bytes of a regular file of at most `limit` bytes, with a NUL behind them. The caller's to free(); NULL with
  * ERROR_FILE_READ, ERROR_FILE_REFUSED (not regular, too large) or ERROR_MEMORY. */
 char *regular_file_bytes(const char *path, const char *wanted, size_t limit, size_t *count, struct error *err);
+
+/* Whether both paths lead to one file that is there, by links or not. */
+bool regular_file_same(const char *a, const char *b);
 
 #endif

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "input/hdf5_reader.h"
 #include "input/npy.h"
+#include "input/regular_file.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -220,4 +221,13 @@ int tensor_doubles(const struct key_value *value, const struct tensor_shape *sha
 int tensor_floats_of(const struct key_value *value, const struct tensor_shape *shape, size_t index, float **data,
                      struct error *err) {
   return read_tensor(value, shape, &(struct wish){.one_entry = true, .index = index, .floats = data}, err);
+}
+
+int tensor_is_in(const char *name, const char *file, bool *same, struct error *err) {
+  char *whole = NULL, *dataset = NULL;
+  int status = tensor_split_name(name, &whole, &dataset, err);
+  *same = !status && (regular_file_same(name, file) || regular_file_same(whole, file));
+  free(whole);
+  free(dataset);
+  return status;
 }

@@ -33,4 +33,7 @@ int tensor_floats_of(const struct key_value *value, const struct tensor_shape *s
  * ERROR_MEMORY. */
 int tensor_split_name(const char *name, char **file, char **dataset, struct error *err);
 
+/* *same: a text as tensor_split_name takes it names `file`, whole or a dataset in it. 0 or ERROR_MEMORY. */
+int tensor_is_in(const char *name, const char *file, bool *same, struct error *err);
+
 #endif

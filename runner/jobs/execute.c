@@ -4,6 +4,7 @@
 #include "jobs/board.h"
 #include "jobs/crew.h"
 #include "jobs/local.h"
+#include "jobs/spare_inputs.h"
 #include "results/results.h"
 
 #include <limits.h>
@@ -149,6 +150,7 @@ static int prepare(struct execution *e, struct error *err) {
   e->selected = memory_new(e->plan->n_jobs, sizeof *e->selected, "jobs", err);
   int status = e->selected ? selection_apply(e->plan, &e->setting->selection, e->selected, err) : (int)err->code;
   status = status ? status : board_open(e->plan, &e->board, err);
+  status = status ? status : spare_inputs(e->plan, err);
   status = status ? status : open_folder(e, err);
   status = status ? status : signals_open(&e->signals, err);
   status = status ? status : e->setting->process ? open_crew(e, err) : open_workshop(e, err);
