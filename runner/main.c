@@ -2,6 +2,8 @@
 #include "base/version.h"
 #include "commands/commands.h"
 #include "commands/guard.h"
+#include "config/plan.h"
+#include "experiments/experiment.h"
 #include "jobs/worker.h"
 
 #include <fcntl.h>
@@ -71,6 +73,29 @@ static int run_command(const struct command *command, int argc, char **argv) {
   return command->run(argc, argv);
 }
 
+/* The command or experiment that a word is nearest to which is neither one of them nor a path nor a file that is there;
+ * or NULL. */
+static const char *near_command(const char *word) {
+  enum { MOST = 64 };
+  const char *names[MOST + 1];
+  const struct experiment_info *const *experiments = experiment_infos();
+  size_t count = 0;
+  if (strpbrk(word, "./=") || word[0] == '-' || access(word, F_OK) == 0) {
+    return NULL;
+  }
+  for (const struct command *c = command_table; c->name && count < MOST; c++) {
+    names[count++] = c->name;
+  }
+  for (size_t i = 0; experiments[i] && count < MOST; i++) {
+    if (!strcmp(experiments[i]->id, word)) {
+      return NULL;
+    }
+    names[count++] = experiments[i]->id;
+  }
+  names[count] = NULL;
+  return config_nearest(word, names);
+}
+
 static int dispatch(int argc, char **argv) {
   if (argc < 2) {
     print_help(stderr);
@@ -89,6 +114,12 @@ static int dispatch(int argc, char **argv) {
       bool guard = guard_wanted(c->name) && !command_environment.guarded;
       return guard ? guard_run(argc, argv) : run_command(c, argc - 1, argv + 1);
     }
+  }
+  const char *near = near_command(argv[1]);
+  if (near) {
+    fprintf(stderr, "pe-run: error[%s]: there is no command, experiment or file '%s'; did you mean '%s'?\n",
+            error_id(ERROR_USAGE), argv[1], near);
+    return error_exit_code(ERROR_USAGE);
   }
   /* pe-run CONFIG ... is pe-run run CONFIG ... */
   return run_command(&command_table[0], argc, argv);

@@ -2,6 +2,7 @@
 #include "commands/apply.h"
 #include "commands/commands.h"
 #include "commands/session.h"
+#include "commands/usage.h"
 
 #include "base/memory.h"
 
@@ -186,8 +187,7 @@ int command_apply(int argc, char **argv) {
     return command_fail(&err);
   }
   a.request.scheme.settings = a.settings;
-  argp_err_exit_status = 2;
-  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  command_parse(&argp, argc, argv, &a);
   struct session session;
   int code = session_open(&a.session, &session);
   if (!code) {

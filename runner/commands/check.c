@@ -3,6 +3,7 @@
 #include "commands/commands.h"
 #include "commands/output.h"
 #include "commands/session.h"
+#include "commands/usage.h"
 
 #include <argp.h>
 #include <stdio.h>
@@ -215,8 +216,7 @@ static int check(const struct arguments *a, int *code, struct error *err) {
 int command_check(int argc, char **argv) {
   struct error err = {0};
   struct arguments a = {.options = {.level = CHECK_FULL, .seed = 1}};
-  argp_err_exit_status = 2;
-  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  command_parse(&argp, argc, argv, &a);
   int code = 0;
   int status = a.list ? list_checks(&a, &err) : check(&a, &code, &err);
   return status ? command_fail(&err) : code;

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "commands/commands.h"
 #include "commands/session.h"
+#include "commands/usage.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -137,18 +138,17 @@ static void parse_sides(struct arguments *a, int argc, char **argv, const char *
   while (split < argc && strcmp(argv[split], "--") != 0) {
     split++;
   }
-  argp_err_exit_status = 2;
   a->side = &a->request.ours;
   a->settings = settings;
   a->side->settings = settings;
-  argp_parse(&argp, split, argv, 0, NULL, a);
+  command_parse(&argp, split, argv, a);
   a->side = &a->request.theirs;
   a->settings = settings + split;
   a->side->settings = a->settings;
   int left = split < argc ? argc - split : 1;
   char **rest = split < argc ? argv + split : argv;
   rest[0] = argv[0];
-  argp_parse(&argp, left, rest, 0, NULL, a);
+  command_parse(&argp, left, rest, a);
 }
 
 int command_compare(int argc, char **argv) {

@@ -4,6 +4,7 @@
 #include "commands/scheme_arguments.h"
 #include "commands/session.h"
 #include "commands/shape_options.h"
+#include "commands/usage.h"
 #include "commands/words.h"
 #include "experiments/experiment.h"
 #include "host/instance.h"
@@ -33,6 +34,12 @@ static const struct argp_option options[] = {
      1},
     {0}};
 
+static bool is_default(const struct shape_options *shape) {
+  const struct shape_options *usual = &shape_defaults;
+  return shape->heads == usual->heads && shape->head_dim == usual->head_dim && shape->d_model == usual->d_model &&
+         shape->length == usual->length && shape->train_length == usual->train_length;
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state) {
   struct arguments *a = state->input;
   switch (key) {
@@ -44,7 +51,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     a->plugin = argument;
     return 0;
   case OPTION_FROM:
-    a->from = argument;
+    session_once(state, "from", &a->from, argument);
     return 0;
   case ARGP_KEY_ARG:
     if (!a->id) {
@@ -56,6 +63,10 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   case ARGP_KEY_END:
     if (!a->id) {
       argp_error(state, "no SCHEME given; `pe-run list` names them");
+    }
+    if (a->from && !is_default(&a->shape)) {
+      argp_error(state, "--from takes the shape from the file: no --heads, --head-dim, --d-model, --length or "
+                        "--train-length beside it");
     }
     if (a->from && (a->n_settings || a->plugin)) {
       argp_error(state, "--from takes everything from the file: no KEY=VALUE and no --plugin beside it");
@@ -207,8 +218,7 @@ int command_describe(int argc, char **argv) {
   if (!a.settings) {
     return command_fail(&err);
   }
-  argp_err_exit_status = 2;
-  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  command_parse(&argp, argc, argv, &a);
   struct session session;
   int code = session_open(&a.session, &session);
   if (!code) {

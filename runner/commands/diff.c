@@ -1,6 +1,7 @@
 /* pe-run diff A B */
 #include "commands/commands.h"
 #include "commands/output.h"
+#include "commands/usage.h"
 #include "results/diff_results.h"
 #include "results/read_results.h"
 
@@ -99,8 +100,7 @@ static int compare(const struct arguments *a, const struct results_file *first, 
 int command_diff(int argc, char **argv) {
   struct error err = {0};
   struct arguments a = {0};
-  argp_err_exit_status = 2;
-  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  command_parse(&argp, argc, argv, &a);
   struct results_read first, second;
   if (results_read(a.first, &first, &err)) {
     return command_fail(&err);

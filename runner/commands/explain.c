@@ -3,6 +3,7 @@
 #include "commands/commands.h"
 #include "commands/explanations.h"
 #include "commands/output.h"
+#include "commands/usage.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -224,8 +225,7 @@ static int show_text(const struct arguments *a, struct error *err) {
 int command_explain(int argc, char **argv) {
   struct error err = {0};
   struct arguments a = {0};
-  argp_err_exit_status = 2;
-  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  command_parse(&argp, argc, argv, &a);
   bool machine = a.format == TABLE_JSON || a.format == TABLE_CSV;
   int status = a.any && !machine ? show_text(&a, &err) : show_table(&a, a.any, &err);
   return status ? command_fail(&err) : 0;

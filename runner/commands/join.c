@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "commands/carry_out.h"
 #include "commands/commands.h"
+#include "commands/usage.h"
 
 #include <stdlib.h>
 
@@ -46,8 +47,7 @@ int command_join(int argc, char **argv) {
   if (!options_given.overrides) {
     return command_fail(&err);
   }
-  argp_err_exit_status = 2;
-  argp_parse(&argp, argc, argv, 0, NULL, &options_given);
+  command_parse(&argp, argc, argv, &options_given);
   int code = carry_out(&options_given);
   free(options_given.output);
   free(options_given.overrides);

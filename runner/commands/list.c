@@ -3,6 +3,7 @@
 #include "commands/guard.h"
 #include "commands/session.h"
 #include "commands/shape_options.h"
+#include "commands/usage.h"
 #include "commands/words.h"
 #include "experiments/experiment.h"
 #include "experiments/literature.h"
@@ -132,8 +133,7 @@ static int fill_experiments(struct table *table, struct error *err) {
 int command_list(int argc, char **argv) {
   struct error err = {0};
   struct arguments a = {.shape = shape_defaults};
-  argp_err_exit_status = 2;
-  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  command_parse(&argp, argc, argv, &a);
   struct session session;
   int code = session_open(&a.session, &session);
   if (code) {

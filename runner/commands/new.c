@@ -4,6 +4,7 @@
 #include "commands/commands.h"
 #include "commands/new_files.h"
 #include "commands/session.h"
+#include "commands/usage.h"
 #include "config/labels.h"
 
 #include <argp.h>
@@ -213,8 +214,7 @@ static int write_folder(const struct arguments *a, struct error *err) {
 int command_new(int argc, char **argv) {
   struct error err = {0};
   struct arguments a = {.site = "bias", .language = "c"};
-  argp_err_exit_status = 2;
-  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  command_parse(&argp, argc, argv, &a);
   struct session session;
   int code = session_open(&a.session, &session);
   if (code) {

@@ -1,6 +1,7 @@
 /* pe-run plan CONFIG [key=value ...] */
 #include "commands/commands.h"
 #include "commands/session.h"
+#include "commands/usage.h"
 
 #include "base/memory.h"
 #include "input/model.h"
@@ -128,8 +129,7 @@ int command_plan(int argc, char **argv) {
   if (!a.overrides) {
     return command_fail(&err);
   }
-  argp_err_exit_status = 2;
-  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  command_parse(&argp, argc, argv, &a);
   struct session session;
   int code = session_open(&a.session, &session);
   struct plan *plan = code ? NULL : session_plan(&session, a.config, NULL, a.overrides, a.n_overrides, &code);

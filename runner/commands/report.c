@@ -2,6 +2,7 @@
 #include "results/report.h"
 #include "commands/commands.h"
 #include "commands/session.h"
+#include "commands/usage.h"
 #include "results/read_results.h"
 #include "results/replace.h"
 
@@ -119,7 +120,6 @@ static int report(const struct arguments *a, struct error *err) {
 int command_report(int argc, char **argv) {
   struct error err = {0};
   struct arguments a = {0};
-  argp_err_exit_status = 2;
-  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  command_parse(&argp, argc, argv, &a);
   return report(&a, &err) ? command_fail(&err) : 0;
 }

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "commands/carry_out.h"
 #include "commands/commands.h"
+#include "commands/usage.h"
 
 #include <stdlib.h>
 
@@ -39,8 +40,7 @@ int command_run(int argc, char **argv) {
   if (!options.overrides) {
     return command_fail(&err);
   }
-  argp_err_exit_status = 2;
-  argp_parse(&argp, argc, argv, 0, NULL, &options);
+  command_parse(&argp, argc, argv, &options);
   int code = carry_out(&options);
   free(options.output);
   free(options.overrides);

@@ -2,6 +2,7 @@
 #include "commands/commands.h"
 #include "commands/schema_keys.h"
 #include "commands/session.h"
+#include "commands/usage.h"
 #include "experiments/experiment.h"
 
 #include "base/json_text.h"
@@ -211,8 +212,7 @@ static int print_schema(struct session *session, struct error *err) {
 int command_schema(int argc, char **argv) {
   struct error err = {0};
   struct session_options options = {0};
-  argp_err_exit_status = 2;
-  argp_parse(&argp, argc, argv, 0, NULL, &options);
+  command_parse(&argp, argc, argv, &options);
   struct session session;
   int code = session_open(&options, &session);
   if (code) {

@@ -7,10 +7,12 @@
 #include "config/number.h"
 #include "experiments/experiment.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { OPTION_PLUGIN_DIR = 0x100, OPTION_TRUST, OPTION_FORMAT };
 
@@ -20,6 +22,16 @@ static const struct argp_option session_options[] = {
     {"format", OPTION_FORMAT, "FORMAT", 0, "tables as table, json, csv or md", 10},
     {0}};
 
+/* What is named on the command line is there; a folder of PE_PLUGIN_PATH may be missing, as in any path. */
+static void check_folder(const char *path, const struct argp_state *state) {
+  struct stat there;
+  int failed = stat(path, &there);
+  if (failed || !S_ISDIR(there.st_mode)) {
+    argp_error(state, "--plugin-dir: '%s' is not a folder%s%s", path, failed ? ": " : "",
+               failed ? strerror(errno) : "");
+  }
+}
+
 static error_t parse_session(int key, char *argument, struct argp_state *state) {
   struct session_options *options = state->input;
   switch (key) {
@@ -27,6 +39,7 @@ static error_t parse_session(int key, char *argument, struct argp_state *state) 
     if (options->n_plugin_directories == MOST_PLUGIN_DIRECTORIES) {
       argp_error(state, "--plugin-dir: at most %d directories", MOST_PLUGIN_DIRECTORIES);
     }
+    check_folder(argument, state);
     options->plugin_directories[options->n_plugin_directories++] = argument;
     return 0;
   case OPTION_TRUST:

@@ -1,6 +1,7 @@
 /* pe-run show RESULTS [PATH] */
 #include "commands/commands.h"
 #include "commands/output.h"
+#include "commands/usage.h"
 #include "config/plan.h"
 #include "results/printable.h"
 #include "results/read_results.h"
@@ -280,7 +281,6 @@ static int show(const struct arguments *a, struct error *err) {
 int command_show(int argc, char **argv) {
   struct error err = {0};
   struct arguments a = {0};
-  argp_err_exit_status = 2;
-  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  command_parse(&argp, argc, argv, &a);
   return show(&a, &err) ? command_fail(&err) : 0;
 }

@@ -76,6 +76,29 @@ expect_code 0 "$PE_RUN" --help
 expect_code 0 "$PE_RUN" describe rope
 expect_code 2 "$PE_RUN" describe rop
 expect_output "did you mean 'rope'?"
+# Each names the code of a wrong use, whoever finds it: getopt, argp, the command.
+for words in '--bogus' '--jobs' '--quiet=3' '--f' '-j -1' '' '--format xml' '--plugin-dir missing' '--plugin-dir config.yaml'; do
+  expect_code 2 "$PE_RUN" run $words
+  [ "$(grep -c '^pe-run run: error\[E0201\]: ' output)" = 1 ] || { cat output; exit 1; }
+  expect_output "Try \`pe-run run --help'"
+done
+for command in show diff report check new describe apply compare vectors join; do
+  expect_code 2 "$PE_RUN" $command
+  expect_output "pe-run $command: error[E0201]: "
+done
+expect_code 2 "$PE_RUN" compare rope -- rope --bogus
+expect_output "pe-run compare: error[E0201]: unrecognized option '--bogus'"
+expect_code 0 "$PE_RUN" run --help
+expect_output 'Usage: pe-run run [OPTION...] CONFIG'
+# A command that is no command; a folder for plugins that is not there; a shape beside a file that has one.
+expect_code 2 "$PE_RUN" reprot results.h5
+expect_output "error[E0201]: there is no command, experiment or file 'reprot'; did you mean 'report'?"
+expect_code 2 "$PE_RUN" extrapolatoin rope
+expect_output "did you mean 'extrapolation'?"
+expect_code 2 "$PE_RUN" list --plugin-dir missing
+expect_output "--plugin-dir: 'missing' is not a folder: No such file or directory"
+expect_code 2 "$PE_RUN" describe rope --from "$SOURCE/data/model-configs/phi-4-mini.json" --heads 3
+expect_output "--from takes the shape from the file"
 # Where output cannot go is told before the work.
 printf '%s\nschemes: [rope]\n' "$base" >config.yaml
 expect_code 4 "$PE_RUN" config.yaml output=/proc/nowhere/results.h5 --quiet
