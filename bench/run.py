@@ -8,6 +8,7 @@ BUILD is the build folder with pe-bench and pe-run. Wants python3-torch, python3
 installed is left out, and the page says so.
 """
 import argparse
+import array
 import json
 import math
 import os
@@ -106,6 +107,31 @@ def ratio(times, base):
     return statistics.median(ratios), ratios[0], ratios[-1]
 
 
+def write_rows(path, length):
+    """A .npy file [HEADS][length][HEAD_DIM] of float32."""
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({HEADS}, {length}, {HEAD_DIM}), }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    values = array.array("f", (math.sin(7 * i) for i in range(HEADS * HEAD_DIM * 256)))
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode())
+        for _ in range(length // 256):
+            values.tofile(file)
+
+
+def measure_commands(bench, folder):
+    """apply and compare on rows of a file, beside a copy of it."""
+    length = 1024 if bench.quick else 32768
+    rows, turned = f"{folder}/rows.npy", f"{folder}/turned.npy"
+    write_rows(rows, length)
+    apply = [bench.build / "pe-run", "apply", "rope", "--site", "qk", "--positions", f"0:{length}", "--in", rows,
+             "--out", turned]
+    facts = {"length": length, "mib": os.path.getsize(rows) / 2**20,
+             "copy": bench.process("sh", "-c", f"cp {rows} {folder}/copy.npy && sync {folder}/copy.npy"),
+             "apply": bench.process(*apply)}
+    facts["compare"] = bench.process(bench.build / "pe-run", "compare", "rope", "--", turned, "in=" + rows)
+    return facts
+
+
 def measure(bench):
     quick = bench.quick
     rounds = 1 if quick else bench.rounds
@@ -173,6 +199,7 @@ def measure(bench):
                       for s in ("sinusoidal", "learned", "rope", "alibi", "t5")]
     with tempfile.TemporaryDirectory() as folder:
         facts["write"] = bench.own("write", f"folder={folder}", "megabytes=4" if quick else "megabytes=256")
+        facts["commands"] = measure_commands(bench, folder)
     facts["exponential"] = bench.own("exponential", "repeats=3" if quick else "repeats=40")
     facts["start"] = bench.own("start", "repeats=3" if quick else "repeats=30")
     facts["list"] = bench.process(bench.build / "pe-run", "list")
@@ -358,6 +385,11 @@ def page(facts, command):
         f"({seconds_text(start['seconds_min'])} to {seconds_text(start['seconds_max'])}), "
         f"{seconds_text(start['cpu_seconds'])} of processor time in all processes |")
     add(f"| `pe-run list`, start to end | {seconds_text(facts['list']['seconds'])} |")
+    commands = facts["commands"]
+    for key, name in (("copy", "`cp` and `sync`"), ("apply", "`pe-run apply rope`"), ("compare", "`pe-run compare rope`")):
+        add(f"| {name}, a .npy file of {commands['mib']:.0f} MiB, [{HEADS}, {commands['length']}, {HEAD_DIM}] | "
+            f"{seconds_text(commands[key]['seconds'])}, {seconds_text(commands[key]['cpu_seconds'])} of processor time, "
+            f"{commands[key]['peak_mib']:.0f} MiB |")
     add("\n## Whole configs\n")
     add("Each of `configs/` that does not train for minutes, from the start of `pe-run` to its end, two threads; processor "
         "time is that of all its processes, the peak that of the largest.\n")

@@ -230,8 +230,11 @@ static int apply_qk(const struct apply_request *request, struct work *work, stru
   work->result.axis[1] = heads ? position : channel;
   work->result.axis[2] = channel;
   int role = request->role == PE_ROLE_KEY ? PE_ROLE_KEY : PE_ROLE_QUERY;
-  return instance_rotate(work->instance, role, request->layer, 0, (unsigned)extent.heads, extent.rows,
-                         work->rows.values, NULL, work->seq_len, work->in, work->out, err);
+  status = instance_rotate(work->instance, role, request->layer, 0, (unsigned)extent.heads, extent.rows,
+                           work->rows.values, NULL, work->seq_len, work->in, work->out, err);
+  free(work->in); /* writing takes memory, too */
+  work->in = NULL;
+  return status;
 }
 
 static int apply_bias(const struct apply_request *request, struct work *work, struct error *err) {

@@ -389,13 +389,11 @@ int npy_shape(const char *path, struct npy_array *array, struct error *err) {
   return read_part(path, SHAPE, 0, array, err);
 }
 
-unsigned char *npy_bytes(const float *data, unsigned rank, const size_t *dim, size_t *size, struct error *err) {
+unsigned char *npy_head(unsigned rank, const size_t *dim, size_t *size, struct error *err) {
   struct text header = {0};
-  size_t count = 1;
   text_append(&header, "{'descr': '<f4', 'fortran_order': False, 'shape': (");
   for (unsigned axis = 0; axis < rank; axis++) {
     text_printf(&header, "%zu%s", dim[axis], rank == 1 ? "," : axis + 1 < rank ? ", " : "");
-    count *= dim[axis];
   }
   text_append(&header, "), }");
   /* Values start at a multiple of 64, behind spaces and a line feed. */
@@ -403,12 +401,11 @@ unsigned char *npy_bytes(const float *data, unsigned rank, const size_t *dim, si
     text_append(&header, " ");
   }
   text_append(&header, "\n");
-  size_t start = MAGIC + 4 + header.length;
   unsigned char *bytes = NULL;
   if (header.failed) {
     error_set(err, ERROR_MEMORY, "no memory for the header of a .npy file");
   } else {
-    bytes = memory_new(start + count * sizeof *data, 1, "a .npy file", err);
+    bytes = memory_new(MAGIC + 4 + header.length, 1, "the header of a .npy file", err);
   }
   if (bytes) {
     memcpy(bytes, magic, MAGIC);
@@ -416,8 +413,7 @@ unsigned char *npy_bytes(const float *data, unsigned rank, const size_t *dim, si
     bytes[MAGIC + 2] = (unsigned char)(header.length & 255);
     bytes[MAGIC + 3] = (unsigned char)(header.length >> 8);
     memcpy(bytes + MAGIC + 4, header.data, header.length);
-    memcpy(bytes + start, data, count * sizeof *data);
-    *size = start + count * sizeof *data;
+    *size = MAGIC + 4 + header.length;
   }
   text_free(&header);
   return bytes;

@@ -29,8 +29,8 @@ int npy_read_entry(const char *path, size_t index, struct npy_array *array, stru
 /* The shape alone. */
 int npy_shape(const char *path, struct npy_array *array, struct error *err);
 
-/* The bytes of a version-1 file that holds data [count] float32 in C order, for the caller to write and to free();
- * *size is their number. NULL with ERROR_MEMORY. rank <= NPY_MAX_RANK. */
-unsigned char *npy_bytes(const float *data, unsigned rank, const size_t *dim, size_t *size, struct error *err);
+/* What stands in a version-1 file before float32 values of a shape in C order, for the caller to write and to free();
+ * *size is its number of bytes, a multiple of 64. NULL with ERROR_MEMORY. rank <= NPY_MAX_RANK. */
+unsigned char *npy_head(unsigned rank, const size_t *dim, size_t *size, struct error *err);
 
 #endif

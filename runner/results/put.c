@@ -144,6 +144,8 @@ static int sync_folder(int folder) {
 
 /* What is to be put in place, and who judges it before. */
 struct content {
+  const void *head; /* stands before the bytes */
+  size_t head_count;
   const void *bytes;
   size_t count;
   results_check check; /* may be NULL */
@@ -177,7 +179,8 @@ static int put_into(const struct place *place, const char *path, const struct co
     return cannot_write(path, "making a file beside it", errno, err);
   }
   const char *what = "writing";
-  bool failed = write_all(file, content->bytes, content->count) != 0;
+  bool failed =
+      write_all(file, content->head, content->head_count) != 0 || write_all(file, content->bytes, content->count) != 0;
   if (!failed) {
     what = "writing through to the disk";
     failed = fsync(file) != 0;
@@ -208,20 +211,28 @@ static int put_into(const struct place *place, const char *path, const struct co
   return 0;
 }
 
-int results_put(const char *path, const void *bytes, size_t count, struct error *err) {
-  return results_put_checked(path, bytes, count, NULL, NULL, err);
-}
-
-int results_put_checked(const char *path, const void *bytes, size_t count, results_check check, void *context,
-                        struct error *err) {
-  const struct content content = {bytes, count, check, context};
+static int put(const char *path, const struct content *content, struct error *err) {
   struct place place;
   if (place_open(&place, path, err)) {
     return err->code;
   }
-  int failed = put_into(&place, path, &content, err);
+  int failed = put_into(&place, path, content, err);
   place_close(&place);
   return failed;
+}
+
+int results_put(const char *path, const void *bytes, size_t count, struct error *err) {
+  return put(path, &(struct content){.bytes = bytes, .count = count}, err);
+}
+
+int results_put_headed(const char *path, const void *head, size_t head_count, const void *bytes, size_t count,
+                       struct error *err) {
+  return put(path, &(struct content){head, head_count, bytes, count, NULL, NULL}, err);
+}
+
+int results_put_checked(const char *path, const void *bytes, size_t count, results_check check, void *context,
+                        struct error *err) {
+  return put(path, &(struct content){NULL, 0, bytes, count, check, context}, err);
 }
 
 int results_prepare(const char *path, struct error *err) {

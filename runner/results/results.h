@@ -56,6 +56,10 @@ int results_write_checked(const char *path, const struct results_file *file, str
  * no temporary file is left and an old file is untouched. Callable from several threads. */
 int results_put(const char *path, const void *bytes, size_t count, struct error *err);
 
+/* The same for a head and the bytes behind it. */
+int results_put_headed(const char *path, const void *head, size_t head_count, const void *bytes, size_t count,
+                       struct error *err);
+
 /* The same; `check` judges the written file at its temporary path before it is put in place, and stops that with an
  * error. */
 typedef int (*results_check)(void *context, const char *path, struct error *err);

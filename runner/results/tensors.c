@@ -161,12 +161,15 @@ int tensors_write_hdf5(const char *path, const struct tensors *tensors, struct e
 
 int tensors_write_npy(const char *path, const struct tensors_item *item, struct error *err) {
   assert(item->element == ELEMENT_F32);
-  size_t count;
-  unsigned char *bytes = npy_bytes(item->data, item->rank, item->dim, &count, err);
-  if (!bytes) {
+  size_t head_count, count = 1;
+  unsigned char *head = npy_head(item->rank, item->dim, &head_count, err);
+  if (!head) {
     return err->code;
   }
-  int status = results_put(path, bytes, count, err);
-  free(bytes);
+  for (unsigned axis = 0; axis < item->rank; axis++) {
+    count *= item->dim[axis];
+  }
+  int status = results_put_headed(path, head, head_count, item->data, count * sizeof(float), err);
+  free(head);
   return status;
 }

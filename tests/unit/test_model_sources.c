@@ -351,9 +351,10 @@ static void npy_vectors_take_ids_alone(void **state) {
   const float values[6] = {1, 2, 3, 4, 5, 6};
   struct error err;
   size_t bytes = 0;
-  unsigned char *npy = npy_bytes(values, 2, (const size_t[]){2, 3}, &bytes, &err);
+  unsigned char *npy = npy_head(2, (const size_t[]){2, 3}, &bytes, &err);
   FILE *file = fopen(path, "wb");
   assert_true(npy && file && fwrite(npy, 1, bytes, file) == bytes);
+  assert_int_equal(fwrite(values, 1, sizeof values, file), sizeof values);
   fclose(file);
   free(npy);
   struct section *section = vectors_section(path, NULL);
