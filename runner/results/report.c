@@ -303,7 +303,7 @@ static int append_figures(struct report *report, const struct results_experiment
   struct picture_source source = {report->file, experiment, 0};
   for (const struct picture *const *picture = picture_list; *picture && !report->missing[0]; picture++) {
     size_t before = report->page.length;
-    if (!(*picture)->applies(&source) || !append_figure_and_company(report, *picture, &source, err)) {
+    if (!(*picture)->count(&source) || !append_figure_and_company(report, *picture, &source, err)) {
       *company = *company || *picture == &picture_permutations;
       continue;
     }
@@ -367,7 +367,7 @@ static void append_provenance(struct report *report) {
 
 static bool is_grid(const struct report *report, const struct results_experiment *experiment) {
   struct picture_source source = {report->file, experiment, 0};
-  return picture_grid.applies(&source);
+  return picture_grid.count(&source) > 0;
 }
 
 /* What sets the experiments of a sweep side by side comes before them, as it is what the sweep was made for. */
@@ -435,7 +435,7 @@ int report_pictures(const struct results_file *file, const char *folder, bool pn
   for (size_t e = 0; e < file->n_experiments; e++) {
     struct picture_source source = {file, &file->experiments[e], 0};
     for (const struct picture *const *picture = picture_list; *picture; picture++) {
-      size_t parts = (*picture)->applies(&source) ? picture_parts(*picture, &source) : 0;
+      size_t parts = picture_parts(*picture, &source);
       for (source.part = 0; source.part < parts; source.part++) {
         if (put_picture(*picture, &source, folder, png, err)) {
           return err->code;

@@ -426,16 +426,10 @@ static int draw(const struct picture_source *source, const struct canvas *canvas
   return 0;
 }
 
-static bool applies(const struct picture_source *source) {
+static size_t count_shown(const struct picture_source *source) {
   struct scheme schemes[MOST_SCHEMES];
   size_t all;
-  return find_schemes(source, schemes, &all) > 0;
-}
-
-static size_t parts(const struct picture_source *source) {
-  struct scheme schemes[MOST_SCHEMES];
-  size_t all;
-  return (find_schemes(source, schemes, &all) + PER_PART - 1) / PER_PART;
+  return find_schemes(source, schemes, &all);
 }
 
 static int describe(const struct picture_source *source, struct text *caption, struct text *alternative,
@@ -478,5 +472,5 @@ static int height(const struct picture_source *source, bool narrow) {
   return (int)(layout.lines * layout.block) + legend_height(narrow);
 }
 
-const struct picture picture_certificate = {"certificate", "Error against position", applies, parts, describe, height,
-                                            draw};
+const struct picture picture_certificate = {
+    "certificate", "Error against position", count_shown, PER_PART, describe, height, draw};

@@ -167,9 +167,9 @@ static void draw_condition(const struct picture_source *source, const struct can
   tell_condition(canvas, &panel, decision, condition);
 }
 
-static bool applies(const struct picture_source *source) {
+static size_t count_shown(const struct picture_source *source) {
   struct decision decision;
-  return find_decision(source, &decision);
+  return find_decision(source, &decision) ? decision.schemes : 0;
 }
 
 static int height(const struct picture_source *source, bool narrow) {
@@ -223,5 +223,5 @@ static int describe(const struct picture_source *source, struct text *caption, s
   return 0;
 }
 
-const struct picture picture_decision = {"decision", "What the decision rests on", applies, NULL, describe, height,
+const struct picture picture_decision = {"decision", "What the decision rests on", count_shown, 0, describe, height,
                                          draw};

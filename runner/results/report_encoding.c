@@ -294,16 +294,10 @@ static void draw_schemes(const struct canvas *canvas, const struct picture_sourc
   text_append(script, "unset border\nset xrange [0:1]\nset yrange [0:1]\nplot NaN\nunset multiplot\n");
 }
 
-static bool applies(const struct picture_source *source) {
+static size_t count_shown(const struct picture_source *source) {
   struct scheme schemes[MOST_SCHEMES];
   size_t all;
-  return find_schemes(source, schemes, &all) > 0;
-}
-
-static size_t parts(const struct picture_source *source) {
-  struct scheme schemes[MOST_SCHEMES];
-  size_t all;
-  return (find_schemes(source, schemes, &all) + PER_PART - 1) / PER_PART;
+  return find_schemes(source, schemes, &all);
 }
 
 static int describe(const struct picture_source *source, struct text *caption, struct text *alternative,
@@ -352,4 +346,5 @@ static int draw(const struct picture_source *source, const struct canvas *canvas
   return 0;
 }
 
-const struct picture picture_encoding = {"encoding", "The encoding itself", applies, parts, describe, height, draw};
+const struct picture picture_encoding = {"encoding", "The encoding itself", count_shown, PER_PART, describe, height,
+                                         draw};

@@ -238,7 +238,7 @@ static int say_ends(const struct picture_source *source, const char *name, const
   return 0;
 }
 
-static bool beyond_applies(const struct picture_source *source) {
+static size_t beyond_count(const struct picture_source *source) {
   return has(source, "truncation_jsd_by_text");
 }
 
@@ -297,11 +297,11 @@ static int beyond_draw(const struct picture_source *source, const struct canvas 
 
 const struct picture picture_beyond = {
     "beyond",        "Beyond training length: does more context change what it looks at?",
-    beyond_applies,  NULL,
+    beyond_count,    0,
     beyond_describe, chart_height,
     beyond_draw};
 
-static bool to_trained_applies(const struct picture_source *source) {
+static size_t to_trained_count(const struct picture_source *source) {
   return has(source, "jsd_to_trained_by_text");
 }
 
@@ -321,10 +321,10 @@ static int to_trained_draw(const struct picture_source *source, const struct can
 }
 
 const struct picture picture_to_trained = {
-    "to_trained",   "Is it still the trained model?", to_trained_applies, NULL, to_trained_describe, chart_height,
+    "to_trained",   "Is it still the trained model?", to_trained_count, 0, to_trained_describe, chart_height,
     to_trained_draw};
 
-static bool moved_applies(const struct picture_source *source) {
+static size_t moved_count(const struct picture_source *source) {
   const struct record *found[MOST_RECORDS];
   return records_with(source, "window_jsd_by_window", found) &&
          tensor_axis(record_find(found[0], "window_jsd_by_window"), "last_position");
@@ -348,7 +348,6 @@ static int moved_draw(const struct picture_source *source, const struct canvas *
                                                           chart_past(canvas, strip), canvas, script, err);
 }
 
-const struct picture picture_moved = {"moved",        "The same window further on: does its attention stay?",
-                                      moved_applies,  NULL,
-                                      moved_describe, chart_height,
-                                      moved_draw};
+const struct picture picture_moved = {
+    "moved",   "The same window further on: does its attention stay?", moved_count, 0, moved_describe, chart_height,
+    moved_draw};

@@ -284,18 +284,12 @@ static int draw(const struct picture_source *source, const struct canvas *canvas
   return 0;
 }
 
-static bool applies(const struct picture_source *source) {
+static size_t count_shown(const struct picture_source *source) {
   struct scheme schemes[MOST_SCHEMES];
   double low, high;
-  size_t all;
-  wavelength_range(schemes, find_schemes(source, schemes, &all), &low, &high);
-  return low <= high;
-}
-
-static size_t parts(const struct picture_source *source) {
-  struct scheme schemes[MOST_SCHEMES];
-  size_t all;
-  return (find_schemes(source, schemes, &all) + PER_PART - 1) / PER_PART;
+  size_t all, count = find_schemes(source, schemes, &all);
+  wavelength_range(schemes, count, &low, &high);
+  return low <= high ? count : 0;
 }
 
 /* The largest share at the longest length. */
@@ -347,4 +341,4 @@ static int height(const struct picture_source *source, bool narrow) {
 }
 
 const struct picture picture_frequencies = {
-    "frequencies", "Frequencies: what training never showed", applies, parts, describe, height, draw};
+    "frequencies", "Frequencies: what training never showed", count_shown, PER_PART, describe, height, draw};

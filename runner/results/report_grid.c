@@ -147,12 +147,7 @@ static void free_drawing(struct cells_drawing *drawing) {
   free(drawing->rows);
 }
 
-static bool applies(const struct picture_source *source) {
-  struct measure measures[MOST_MEASURES];
-  return find_measures(source, measures) > 0;
-}
-
-static size_t parts(const struct picture_source *source) {
+static size_t count_shown(const struct picture_source *source) {
   struct measure measures[MOST_MEASURES];
   return find_measures(source, measures);
 }
@@ -211,5 +206,5 @@ static int draw(const struct picture_source *source, const struct canvas *canvas
   return failed;
 }
 
-const struct picture picture_grid = {"grid", "What each encoding makes of each model", applies, parts, describe, height,
+const struct picture picture_grid = {"grid", "What each encoding makes of each model", count_shown, 1, describe, height,
                                      draw};

@@ -224,16 +224,10 @@ static void draw_stacks(const struct picture_source *source, const char *name, s
   text_append(script, "unset multiplot\n");
 }
 
-static bool has_stacks(const struct picture_source *source, const char *name) {
+static size_t count_stacks(const struct picture_source *source, const char *name) {
   struct stack stacks[MOST_RECORDS];
   size_t all;
-  return find_stacks(source, name, stacks, &all) > 0;
-}
-
-static size_t stacks_parts(const struct picture_source *source, const char *name) {
-  struct stack stacks[MOST_RECORDS];
-  size_t all;
-  return (find_stacks(source, name, stacks, &all) + PER_PART - 1) / PER_PART;
+  return find_stacks(source, name, stacks, &all);
 }
 
 static void say_size(const struct picture_source *source, const char *name, struct text *caption,
@@ -258,8 +252,8 @@ static void say_size(const struct picture_source *source, const char *name, stru
   }
 }
 
-static bool weights_applies(const struct picture_source *source) {
-  return has_stacks(source, "attention_weights");
+static size_t weights_count(const struct picture_source *source) {
+  return count_stacks(source, "attention_weights");
 }
 
 static int weights_describe(const struct picture_source *source, struct text *caption, struct text *alternative,
@@ -284,15 +278,11 @@ static int weights_draw(const struct picture_source *source, const struct canvas
   return 0;
 }
 
-static size_t weights_parts(const struct picture_source *source) {
-  return stacks_parts(source, "attention_weights");
-}
-
-const struct picture picture_weights = {"weights",        "Attention weights", weights_applies, weights_parts,
+const struct picture picture_weights = {"weights",        "Attention weights", weights_count, PER_PART,
                                         weights_describe, weights_height,      weights_draw};
 
-static bool logits_applies(const struct picture_source *source) {
-  return has_stacks(source, "logits");
+static size_t logits_count(const struct picture_source *source) {
+  return count_stacks(source, "logits");
 }
 
 static int logits_describe(const struct picture_source *source, struct text *caption, struct text *alternative,
@@ -316,9 +306,5 @@ static int logits_draw(const struct picture_source *source, const struct canvas 
   return 0;
 }
 
-static size_t logits_parts(const struct picture_source *source) {
-  return stacks_parts(source, "logits");
-}
-
-const struct picture picture_logits = {"logits",        "Logits",      logits_applies, logits_parts,
+const struct picture picture_logits = {"logits",        "Logits",      logits_count, PER_PART,
                                        logits_describe, logits_height, logits_draw};

@@ -217,12 +217,12 @@ static int matrix_make(const struct picture_source *source, struct matrix *matri
   return 0;
 }
 
-static bool applies(const struct picture_source *source) {
+static size_t count_shown(const struct picture_source *source) {
   struct matrix matrix = {0};
   for (size_t i = 0; i < source->experiment->count; i++) {
     add_rows(&matrix, source->experiment->records[i]);
   }
-  return matrix.n_rows > 0;
+  return matrix.n_rows;
 }
 
 static double value_at(const struct matrix *matrix, size_t row, size_t column) {
@@ -473,4 +473,4 @@ static int draw(const struct picture_source *source, const struct canvas *canvas
 }
 
 const struct picture picture_permutations = {
-    "permutations", "Which permutations of the words does it not see?", applies, NULL, describe, height, draw};
+    "permutations", "Which permutations of the words does it not see?", count_shown, 0, describe, height, draw};

@@ -29,7 +29,8 @@ void picture_file_name(const struct picture *picture, const struct picture_sourc
 }
 
 size_t picture_parts(const struct picture *picture, const struct picture_source *source) {
-  return picture->parts ? picture->parts(source) : 1;
+  size_t count = picture->count(source);
+  return picture->per_part ? (count + picture->per_part - 1) / picture->per_part : count > 0;
 }
 
 size_t picture_part(const struct picture_source *source, size_t per_part, size_t count, size_t *first) {

@@ -14,10 +14,9 @@ struct picture_source {
 struct picture {
   const char *name;  /* of its files, with the experiment's label before it */
   const char *title; /* the question it answers */
-  /* The experiment's records have what it shows. */
-  bool (*applies)(const struct picture_source *source);
-  /* Into how many drawings of a page's height its schemes are dealt; NULL: one. */
-  size_t (*parts)(const struct picture_source *source);
+  /* How many schemes or measures the experiment has for it; 0: it does not apply. */
+  size_t (*count)(const struct picture_source *source);
+  size_t per_part; /* how many of them a drawing of a page's height shows; 0: all */
   /* How to read it, with the numbers that belong to it: the caption, and the text for those who do not see it; of all
    * parts. */
   int (*describe)(const struct picture_source *source, struct text *caption, struct text *alternative,
@@ -48,7 +47,7 @@ extern const struct picture picture_weights, picture_logits;
 char *picture_make(const struct picture *picture, const struct picture_source *source, enum canvas_kind kind,
                    bool narrow, struct hover *hover, size_t *count, struct error *err);
 
-/* How many parts it has. */
+/* Into how many drawings it is dealt; 0: it does not apply. */
 size_t picture_parts(const struct picture *picture, const struct picture_source *source);
 
 /* Of `count` things dealt out to parts, how many the source's part has, from *first on. */

@@ -30,9 +30,9 @@ static size_t records_with_shift(const struct picture_source *source, const stru
   return count;
 }
 
-static bool applies(const struct picture_source *source) {
+static size_t count_shown(const struct picture_source *source) {
   const struct record *found[MOST_RECORDS];
-  return records_with_shift(source, found) > 0;
+  return records_with_shift(source, found);
 }
 
 /* What rounding alone may do, as a share of the spread: the largest over schemes. NaN where it is not known. */
@@ -103,4 +103,4 @@ static int draw(const struct picture_source *source, const struct canvas *canvas
 }
 
 const struct picture picture_shift = {
-    "shift", "Do the scores stay when all positions move?", applies, NULL, describe, height, draw};
+    "shift", "Do the scores stay when all positions move?", count_shown, 0, describe, height, draw};

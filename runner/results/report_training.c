@@ -64,10 +64,10 @@ static int make_curves(const struct record *const *records, size_t count, const 
   return 0;
 }
 
-static bool applies(const struct picture_source *source) {
+static size_t count_shown(const struct picture_source *source) {
   const struct record *found[MOST_RECORDS];
   const char *measure;
-  return find_records(source, &measure, found) > 0;
+  return find_records(source, &measure, found);
 }
 
 static int describe(const struct picture_source *source, struct text *caption, struct text *alternative,
@@ -144,4 +144,4 @@ static int draw(const struct picture_source *source, const struct canvas *canvas
 }
 
 const struct picture picture_training = {
-    "training", "Trained at one length, asked at longer ones", applies, NULL, describe, height, draw};
+    "training", "Trained at one length, asked at longer ones", count_shown, 0, describe, height, draw};

@@ -338,16 +338,10 @@ static int draw(const struct picture_source *source, const struct canvas *canvas
   return 0;
 }
 
-static bool applies(const struct picture_source *source) {
+static size_t count_shown(const struct picture_source *source) {
   struct window windows[MOST_SCHEMES];
   size_t all;
-  return find_windows(source, windows, &all) > 0;
-}
-
-static size_t parts(const struct picture_source *source) {
-  struct window windows[MOST_SCHEMES];
-  size_t all;
-  return (find_windows(source, windows, &all) + PER_PART - 1) / PER_PART;
+  return find_windows(source, windows, &all);
 }
 
 static int describe(const struct picture_source *source, struct text *caption, struct text *alternative,
@@ -384,4 +378,4 @@ static int height(const struct picture_source *source, bool narrow) {
   return (int)(HEAD + (double)count * layout.row) + (narrow ? 0 : FOOT) + BOX;
 }
 
-const struct picture picture_window = {"window", "Same tokens, moved", applies, parts, describe, height, draw};
+const struct picture picture_window = {"window", "Same tokens, moved", count_shown, PER_PART, describe, height, draw};
