@@ -60,15 +60,14 @@ static bool read_key(struct sweep *sweep, const struct node *key, const struct n
   return true;
 }
 
-/* Append a value to a label: "500000", "0p25", "m3", "half", "128_256". */
-static void append_value(struct text *label, const struct node *value) {
+void sweep_append_value(struct text *label, const struct node *value) {
   for (size_t i = 0; value->kind != NODE_SCALAR && i < value->count; i++) {
     if (value->kind == NODE_MAPPING) {
       text_append(label, i ? "_" : "");
       text_append(label, value->keys[i]->text);
     }
     text_append(label, i || value->kind == NODE_MAPPING ? "_" : "");
-    append_value(label, value->items[i]);
+    sweep_append_value(label, value->items[i]);
   }
   if (value->kind != NODE_SCALAR) {
     return;
@@ -113,7 +112,7 @@ static void append_suffix(struct text *label, const struct swept_key *key, const
     }
   }
   text_append(label, "_");
-  append_value(label, value);
+  sweep_append_value(label, value);
 }
 
 /* The entry at one point of its sweep. NULL after a report or without memory. */

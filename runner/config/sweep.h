@@ -8,6 +8,7 @@
 #ifndef PE_CONFIG_SWEEP_H
 #define PE_CONFIG_SWEEP_H
 
+#include "base/text.h"
 #include "config/key_path.h"
 
 /* Points of one entry, and entries of a list after the sweep. */
@@ -16,5 +17,8 @@ enum { SWEEP_MAX_POINTS = 1000 };
 /* Replace the swept entries in the tree by their points. What is wrong is reported, and the tree is then as it was. */
 void sweep_expand(struct reader *reader, struct node *root, const struct entry_list *schemes,
                   const struct entry_list *experiments);
+
+/* Append a value as it stands in a label: "500000", "0p25", "m3", "half", "128_256". */
+void sweep_append_value(struct text *label, const struct node *value);
 
 #endif

@@ -237,22 +237,33 @@ static int append_part(struct report *report, const struct picture *picture, con
   return failed;
 }
 
+/* A part with its own text for those who do not see it. */
+static int append_part_with_words(struct report *report, const struct picture *picture,
+                                  const struct picture_source *source, struct error *err) {
+  struct text caption = {0}, alternative = {0};
+  int failed = picture->describe(source, &caption, &alternative, err);
+  char *words = failed ? NULL : text_take(&alternative, err);
+  failed = failed ? failed : (words ? append_part(report, picture, source, words, err) : (int)err->code);
+  free(words);
+  text_free(&caption);
+  text_free(&alternative);
+  return failed;
+}
+
 static int append_figure(struct report *report, const struct picture *picture, const struct picture_source *source,
                          struct error *err) {
   struct text caption = {0}, alternative = {0};
   int failed = picture->describe(source, &caption, &alternative, err);
-  char *words = failed ? NULL : text_take(&alternative, err);
-  failed = failed ? failed : (words ? 0 : (int)err->code);
   if (!failed) {
     append_element(&report->page, "<h3>", picture->title, "</h3>\n<figure>\n");
   }
   struct picture_source part = *source;
-  for (part.part = 0; !failed && part.part < picture_parts(picture, source); part.part++) {
-    failed = append_part(report, picture, &part, words, err);
+  size_t parts = picture_parts(picture, source);
+  for (part.part = 0; !failed && part.part < parts; part.part++) {
+    failed = append_part_with_words(report, picture, &part, err);
   }
   append_element(&report->page, "<figcaption>", caption.data ? caption.data : "", "</figcaption>\n</figure>\n");
   report->page.failed = report->page.failed || caption.failed;
-  free(words);
   text_free(&caption);
   text_free(&alternative);
   return failed;

@@ -111,3 +111,15 @@ struct look look_of(const struct results_file *file, const struct record *record
   look.width = look.role == LOOK_MODEL ? 3 : 2;
   return look;
 }
+
+const char *color_of_scheme(const struct results_file *file, const char *label) {
+  for (size_t e = 0; e < file->n_experiments; e++) {
+    for (size_t i = 0; i < file->experiments[e].count; i++) {
+      const struct record *record = file->experiments[e].records[i];
+      if (!strcmp(record->label, label) && is_scheme_record(record)) {
+        return look_of(file, record).color;
+      }
+    }
+  }
+  return NULL;
+}

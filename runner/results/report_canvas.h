@@ -47,6 +47,9 @@ struct look {
 
 struct look look_of(const struct results_file *file, const struct record *record);
 
+/* The colour of the scheme of that label anywhere in the file; NULL where none has numbers. */
+const char *color_of_scheme(const struct results_file *file, const char *label);
+
 /* A record holds a scheme (it does not compare schemes) and has numbers. */
 bool is_scheme_record(const struct record *record);
 

@@ -11,8 +11,6 @@
 
 enum {
   PER_BLOCK = 12, /* columns side by side; further ones stand below */
-  MOST_LINES = 6, /* of a name */
-  LINE_BYTES = 4 * 32,
   /* pixels */
   GAP = 18,
   PANEL_TITLE = 24,
@@ -21,48 +19,31 @@ enum {
   WIDEST_CELL = 96
 };
 
-/* A name in lines of at most so many letters, broken behind a mark where there is one. */
-struct lines {
-  char text[MOST_LINES][LINE_BYTES];
-  size_t count, longest; /* letters of the longest */
-};
-
-/* Bytes of a letter; a byte that is none counts as one. */
-static size_t letter_bytes(const char *text) {
-  size_t bytes = 1;
-  while ((text[bytes] & 0xc0) == 0x80) {
-    bytes++;
+int cells_new(struct cells_drawing *drawing, struct error *err) {
+  size_t rows = drawing->n_rows, columns = drawing->n_columns;
+  drawing->rows = memory_new(rows + columns, sizeof *drawing->rows, "picture", err);
+  drawing->matrices = drawing->rows ? memory_new(drawing->n_matrices, sizeof *drawing->matrices, "picture", err) : NULL;
+  struct cell *cells =
+      drawing->matrices ? memory_new_3d(drawing->n_matrices, rows, columns, sizeof *cells, "picture", err) : NULL;
+  if (!cells) {
+    free(drawing->rows);
+    free(drawing->matrices);
+    return err->code;
   }
-  return bytes;
+  drawing->columns = drawing->rows + rows;
+  for (size_t m = 0; m < drawing->n_matrices; m++) {
+    drawing->matrices[m].cells = cells + m * rows * columns;
+  }
+  return 0;
 }
 
-static bool is_mark(char c) {
-  return c && strchr(" _-./:,", c);
-}
-
-static void break_name(const char *text, size_t most, struct lines *lines) {
-  *lines = (struct lines){0};
-  while (*text && lines->count < MOST_LINES) {
-    size_t letters = 0, bytes = 0, at_mark = 0, letters_at_mark = 0;
-    while (text[bytes] && letters < most) {
-      char c = text[bytes];
-      bytes += letter_bytes(text + bytes);
-      letters++;
-      if (is_mark(c)) {
-        at_mark = bytes;
-        letters_at_mark = letters;
-      }
-    }
-    if (text[bytes] && at_mark) {
-      bytes = at_mark;
-      letters = letters_at_mark;
-    }
-    bool cut = text[bytes] && lines->count + 1 == MOST_LINES;
-    snprintf(lines->text[lines->count++], LINE_BYTES, "%.*s%s", (int)bytes, text, cut ? "…" : "");
-    lines->longest = letters > lines->longest ? letters : lines->longest;
-    text += bytes;
-    text += *text == ' ';
+void cells_free(struct cells_drawing *drawing) {
+  if (drawing->matrices) {
+    free(drawing->matrices[0].cells);
   }
+  free(drawing->matrices);
+  free(drawing->rows);
+  *drawing = (struct cells_drawing){0};
 }
 
 struct layout {
@@ -81,8 +62,8 @@ static size_t longest_name(const struct cell_name *names, size_t count, size_t m
   size_t longest = 0;
   *most_lines = 1;
   for (size_t i = 0; i < count; i++) {
-    struct lines lines;
-    break_name(names[i].text, most, &lines);
+    struct name_lines lines;
+    name_break(names[i].text, most, &lines);
     longest = lines.longest > longest ? lines.longest : longest;
     *most_lines = lines.count > *most_lines ? lines.count : *most_lines;
   }
@@ -119,11 +100,11 @@ static struct layout layout_for(const struct cells_drawing *drawing, bool narrow
   size_t longest_column = longest_name(drawing->columns, drawing->n_columns, fits, &column_lines);
   bool breaks_well = column_lines <= 3 && longest_column <= fits;
   for (size_t i = 0; i < drawing->n_columns && breaks_well; i++) {
-    struct lines lines;
-    break_name(drawing->columns[i].text, fits, &lines);
+    struct name_lines lines;
+    name_break(drawing->columns[i].text, fits, &lines);
     for (size_t l = 0; l + 1 < lines.count; l++) {
       size_t length = strlen(lines.text[l]);
-      breaks_well = breaks_well && is_mark(lines.text[l][length - 1]);
+      breaks_well = breaks_well && name_mark(lines.text[l][length - 1]);
     }
   }
   layout.turned = !breaks_well;
@@ -131,8 +112,8 @@ static struct layout layout_for(const struct cells_drawing *drawing, bool narrow
   layout.row = fmax(narrow ? 24 : 26, (double)row_lines * layout.line + 4);
   layout.names = layout.turned ? (double)longest_column * layout.letter + 8 : (double)column_lines * layout.line + 6;
   layout.names = fmax(layout.names, 2 * layout.line + 4); /* what the names are stands beside them */
-  struct lines title;
-  break_name(drawing->title, layout.title_letters, &title);
+  struct name_lines title;
+  name_break(drawing->title, layout.title_letters, &title);
   layout.top = (double)title.count * (layout.line + 3) + 6;
   layout.block = PANEL_TITLE + layout.names + (double)drawing->n_rows * layout.row + GAP;
   return layout;
@@ -191,29 +172,27 @@ static const char *unit_of(const struct cells_drawing *drawing) {
   return drawing->units && strcmp(drawing->units, "1") != 0 ? drawing->units : "";
 }
 
+/* Three digits; whole numbers that are not long in full. */
+static int print_value(char *out, size_t size, int digits, double value) {
+  bool whole = fabs(value) >= 1000 && fabs(value) < 1e5;
+  return whole ? snprintf(out, size, "%.0f", value) : snprintf(out, size, "%.*g", digits, value);
+}
+
 static void say_scale(const struct cells_drawing *drawing, const struct scale *scale, char *out, size_t size) {
   const char *unit = unit_of(drawing), *blank = *unit ? " " : "";
-  if (scale->diverging) {
-    snprintf(out, size, "blue: down to %.3g%s%s; white: 0; red: up to %.3g%s%s", scale->low, blank, unit, scale->high,
-             blank, unit);
-  } else {
-    snprintf(out, size, "dark: %.3g%s%s; light: %.3g%s%s; colour by the square root", scale->low, blank, unit,
-             scale->high, blank, unit);
-  }
+  char low[40], high[40];
+  print_value(low, sizeof low, 3, scale->low);
+  print_value(high, sizeof high, 3, scale->high);
+  snprintf(out, size,
+           scale->diverging ? "blue: down to %s%s%s; white: 0; red: up to %s%s%s"
+                            : "dark: %s%s%s; light: %s%s%s; colour by the square root",
+           low, blank, unit, high, blank, unit);
 }
 
 /* ---- drawing ---- */
 
-static void draw_lines(const struct canvas *canvas, const struct lines *lines, double x, double y, const char *align,
-                       const char *color, double line, struct text *script) {
-  for (size_t i = 0; i < lines->count; i++) {
-    canvas_note(canvas, x, y + ((double)i - ((double)lines->count - 1) / 2) * line, align, lines->text[i], color,
-                script);
-  }
-}
-
-static void draw_turned(const struct canvas *canvas, const struct lines *lines, double x, double y, const char *color,
-                        double line, struct text *script) {
+static void draw_turned(const struct canvas *canvas, const struct name_lines *lines, double x, double y,
+                        const char *color, double line, struct text *script) {
   for (size_t i = 0; i < lines->count; i++) {
     double at = x + ((double)i - ((double)lines->count - 1) / 2) * line;
     text_append(script, "set label ");
@@ -231,25 +210,25 @@ static const char *color_of(const struct canvas *canvas, const struct cell_name 
 static void draw_names(const struct canvas *canvas, const struct cells_drawing *drawing, const struct layout *layout,
                        const struct panel *panel, size_t first, size_t count, struct text *script) {
   char text[RECORD_NAME + 8];
-  struct lines lines;
+  struct name_lines lines;
   snprintf(text, sizeof text, "%s →", drawing->columns_are);
   canvas_note(canvas, layout->left - 6, panel->top - 6 - 1.5 * layout->line, "right", text, CANVAS_MUTED, script);
   snprintf(text, sizeof text, "%s ↓", drawing->rows_are);
   canvas_note(canvas, layout->left - 6, panel->top - 6 - 0.5 * layout->line, "right", text, CANVAS_MUTED, script);
   for (size_t r = 0; r < drawing->n_rows; r++) {
-    break_name(drawing->rows[r].text, layout->row_letters, &lines);
-    draw_lines(canvas, &lines, layout->left - 6, panel->top + ((double)r + 0.5) * layout->row, "right",
-               color_of(canvas, &drawing->rows[r]), layout->line, script);
+    name_break(drawing->rows[r].text, layout->row_letters, &lines);
+    canvas_lines(canvas, &lines, layout->left - 6, panel->top + ((double)r + 0.5) * layout->row, "right",
+                 color_of(canvas, &drawing->rows[r]), layout->line, script);
   }
   for (size_t c = 0; c < count; c++) {
     const struct cell_name *name = &drawing->columns[first + c];
     double x = panel->left + ((double)c + 0.5) * layout->cell;
-    break_name(name->text, layout->column_letters, &lines);
+    name_break(name->text, layout->column_letters, &lines);
     if (layout->turned) {
       draw_turned(canvas, &lines, x, panel->top - 4, color_of(canvas, name), layout->line, script);
     } else {
-      draw_lines(canvas, &lines, x, panel->top - 4 - (double)lines.count * layout->line / 2, "center",
-                 color_of(canvas, name), layout->line, script);
+      canvas_lines(canvas, &lines, x, panel->top - 4 - (double)lines.count * layout->line / 2, "center",
+                   color_of(canvas, name), layout->line, script);
     }
   }
 }
@@ -302,7 +281,7 @@ static void draw_without_value(const struct canvas *canvas, enum cell_state stat
 /* A value in as many digits as there is room for; false: none fits. */
 static bool value_text(double value, double room, char *out, size_t size) {
   for (int digits = 3; digits > 0; digits--) {
-    if ((double)snprintf(out, size, "%.*g", digits, value) + 0.5 <= room) {
+    if ((double)print_value(out, size, digits, value) + 0.5 <= room) {
       return true;
     }
   }
@@ -408,7 +387,7 @@ static void draw_block(const struct canvas *canvas, const struct cells_drawing *
 int cells_draw(const struct canvas *canvas, const struct cells_drawing *drawing, struct text *script,
                struct error *err) {
   char words[160];
-  struct lines title;
+  struct name_lines title;
   struct layout layout = layout_for(drawing, canvas->narrow);
   struct scale scale = scale_for(drawing);
   double *values = memory_new_3d(drawing->n_rows, layout.across, 1, sizeof *values, "picture", err);
@@ -431,9 +410,9 @@ int cells_draw(const struct canvas *canvas, const struct cells_drawing *drawing,
   free(values);
   struct panel whole = {0, 0, canvas->width, canvas->height};
   panel_begin(canvas, &whole, NULL, NULL, script);
-  break_name(drawing->title, layout.title_letters, &title);
-  draw_lines(canvas, &title, canvas->narrow ? 6 : layout.left, layout.top / 2, "left", canvas_ink(canvas),
-             layout.line + 3, script);
+  name_break(drawing->title, layout.title_letters, &title);
+  canvas_lines(canvas, &title, canvas->narrow ? 6 : layout.left, layout.top / 2, "left", canvas_ink(canvas),
+               layout.line + 3, script);
   say_scale(drawing, &scale, words, sizeof words);
   canvas_note(canvas, canvas->width / 2.0, canvas->height - 16, "center", words, canvas_ink(canvas), script);
   text_append(script, "unset border\nset xrange [0:1]\nset yrange [0:1]\nplot NaN\nunset multiplot\n");

@@ -36,6 +36,11 @@ struct cells_drawing {
   size_t n_matrices;
 };
 
+/* Memory for the names and cells of a drawing whose numbers of rows, columns and matrices are set, all empty. 0 or
+ * ERROR_MEMORY; to be freed with cells_free. */
+int cells_new(struct cells_drawing *drawing, struct error *err);
+void cells_free(struct cells_drawing *drawing);
+
 /* Height of the canvas that the drawing needs in pixels. */
 int cells_height(const struct cells_drawing *drawing, bool narrow);
 

@@ -253,6 +253,10 @@ static void end_name(const struct canvas *canvas, const struct curve *curve, cha
   snprintf(name, size, "%s%s%.*s", curve->record->label, curve->word[0] ? ": " : "", (int)word, curve->word);
 }
 
+static struct look look_of_curve(const struct results_file *file, const struct curve *curve) {
+  return curve->look ? *curve->look : look_of(file, curve->record);
+}
+
 static void draw_labels(const struct canvas *canvas, const struct results_file *file, const struct chart *chart,
                         struct range x, struct range y, double end, const struct curve *curves, size_t count,
                         int plot_height, struct text *script) {
@@ -267,7 +271,7 @@ static void draw_labels(const struct canvas *canvas, const struct results_file *
   spread_labels(labels, n, (double)LABEL_PIXELS / plot_height);
   for (size_t i = 0; i < n; i++) {
     const struct curve *curve = labels[i].curve;
-    struct look look = look_of(file, curve->record);
+    struct look look = look_of_curve(file, curve);
     char name[3 * RECORD_NAME];
     end_name(canvas, curve, name, sizeof name);
     text_append(script, "set label ");
@@ -358,7 +362,7 @@ static void draw_marks(const struct canvas *canvas, const struct chart *chart, s
 
 static void plot_curve(const struct results_file *file, const struct chart *chart, const struct curve *curve,
                        size_t number, bool first, struct text *script) {
-  struct look look = look_of(file, curve->record);
+  struct look look = look_of_curve(file, curve);
   text_append(script, first ? "plot " : ", ");
   if (chart->dots && curve->units > 1) {
     text_printf(script, "$dots%zu using 1:2 with points pt 7 ps 0.5 lc rgb '%s', ", number, look.color);
@@ -368,14 +372,22 @@ static void plot_curve(const struct results_file *file, const struct chart *char
   }
   text_printf(script, "$curve%zu using 1:2 with lines lw %g dt %d lc rgb '%s', ", number, look.width, look.dash,
               look.color);
-  text_printf(script, "$curve%zu using 1:2 with points pt %d ps 0.6 lc rgb '%s'", number, look.point, look.color);
+  if (curve->level) {
+    text_append(script, "NaN");
+  } else {
+    text_printf(script, "$curve%zu using 1:2 with points pt %d ps 0.6 lc rgb '%s'", number, look.point, look.color);
+  }
 }
 
 /* What the curve tells under the pointer: its points, with their intervals, and each unit's where those are drawn. */
 static void tell_curve(const struct canvas *canvas, const struct chart *chart, const struct curve *curve) {
   char says[120];
   bool bands = curve->units > 1 && !chart->dots;
-  snprintf(says, sizeof says, bands ? ", %s {x}: {v} ({l} to {h})" : ", %s {x}: {v}", chart->x_of);
+  snprintf(says, sizeof says,
+           bands          ? ", %s {x}: {v} ({l} to {h})"
+           : curve->level ? ": {v}"
+                          : ", %s {x}: {v}",
+           chart->x_of);
   hover_curve(canvas->hover, curve->record->label, says, HOVER_INTERVALS);
   for (size_t i = 0; i < curve->count; i++) {
     hover_interval(canvas->hover, curve->x[i], curve->middle[i], curve->low[i], curve->high[i]);
@@ -399,7 +411,7 @@ static void mark_ends(const struct canvas *canvas, const struct results_file *fi
     if (!curves[c].word[0] || last == curves[c].count) {
       continue;
     }
-    const char *color = look_of(file, curves[c].record).color;
+    const char *color = look_of_curve(file, &curves[c]).color;
     text_append(script, "set label '×' at ");
     gnuplot_number(script, curves[c].x[last]);
     text_append(script, ",");
@@ -438,8 +450,35 @@ static void append_power_of_ten(struct text *script, int power) {
   }
 }
 
+/* At the places that the chart names, as far as their numbers have room beside each other. */
+static void set_ticks_at(const struct canvas *canvas, const struct chart *chart, struct range x, struct text *script) {
+  double end = -INFINITY; /* of the last number, as a part of the axis */
+  const char *before = "";
+  text_append(script, chart->log_x ? "set logscale x 10\nset mxtics 1\nset xtics (" : "set xtics (");
+  for (size_t i = 0; i < chart->n_ticks; i++) {
+    char name[40];
+    double value = chart->ticks[i];
+    if (fabs(value) >= 1e4 && fmod(value, 1000) == 0) {
+      snprintf(name, sizeof name, fmod(value, 1e6) == 0 ? "%gM" : "%gk", value / (fmod(value, 1e6) == 0 ? 1e6 : 1e3));
+    } else {
+      snprintf(name, sizeof name, "%g", value);
+    }
+    double half = (double)strlen(name) * (canvas->narrow ? 0.019 : 0.008), at = width_of(chart, x, value);
+    if (at - half > end) {
+      text_printf(script, "%s'%s' %.17g", before, name, value);
+      end = at + half + 0.01;
+      before = ", ";
+    }
+  }
+  text_append(script, ")\n");
+}
+
 /* Powers of two, below 1 as fractions; over more than three powers of ten, powers of ten. */
 static void set_x_ticks(const struct canvas *canvas, const struct chart *chart, struct range x, struct text *script) {
+  if (chart->ticks) {
+    set_ticks_at(canvas, chart, x, script);
+    return;
+  }
   if (!chart->log_x) {
     text_append(script, "set xtics autofreq\n");
     return;
@@ -473,7 +512,7 @@ void curves_draw(const struct canvas *canvas, const struct results_file *file, c
     longest = length > longest && !ends_early(canvas, &curves[c]) ? length : longest;
   }
   canvas_begin(canvas, script);
-  int left = canvas->narrow ? 60 : 76, top = 30, bottom = 58;
+  int left = canvas->narrow ? 60 : 76, top = 30 + chart->above, bottom = 58;
   /* What the names need, less the room behind the curves' ends. */
   double needed = (double)longest * (canvas->narrow ? 6 : 7) + 24;
   double room = canvas->width - left;

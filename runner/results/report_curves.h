@@ -9,12 +9,14 @@
 struct curve {
   const struct record *record;
   size_t count;
-  double *x;          /* [count] */
-  double *middle;     /* [count] mean over units of the mean over all other axes; NaN: none */
-  double *low, *high; /* [count] 2.5 % and 97.5 % quantiles over units */
-  double *samples;    /* [count][units] each unit's mean; NaN: none */
-  size_t units;       /* how many there are */
-  char word[80];      /* added to the label at the end: "undefined beyond 128" */
+  double *x;               /* [count] */
+  double *middle;          /* [count] mean over units of the mean over all other axes; NaN: none */
+  double *low, *high;      /* [count] 2.5 % and 97.5 % quantiles over units */
+  double *samples;         /* [count][units] each unit's mean; NaN: none */
+  size_t units;            /* how many there are */
+  char word[80];           /* added to the label at the end: "undefined beyond 128" */
+  const struct look *look; /* NULL: that of the record's scheme */
+  bool level;              /* does not depend on x: a line without points */
 };
 
 /* Along axis `along`; `unit` is the axis of independent units (texts, seeds), NULL for none. x is the axis's value
@@ -40,7 +42,10 @@ struct chart {
   const struct curve *strip_curve; /* or a strip that depends on x; NULL: none */
   double level;                    /* a horizontal dashed line, with its name; NAN: none */
   const char *level_name;
-  const char *x_of; /* what x is, for hover texts: "length / L" */
+  const char *x_of;    /* what x is, for hover texts: "length / L" */
+  const double *ticks; /* along x; NULL: round numbers */
+  size_t n_ticks;
+  int above; /* pixels kept free above all */
 };
 
 void curves_draw(const struct canvas *canvas, const struct results_file *file, const struct chart *chart,

@@ -2,11 +2,8 @@
 #include "results/report_cells.h"
 #include "results/report_pictures.h"
 
-#include "base/memory.h"
-
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_MEASURES = 64, MOST_ROWS = 64, MOST_PLACES = 2 };
@@ -54,19 +51,6 @@ static size_t rows_drawn(const struct measure *measure) {
   return rows < MOST_ROWS ? rows : MOST_ROWS;
 }
 
-/* How a scheme looks in the grid: the control is grey, as everywhere. */
-static const char *color_named(const struct results_file *file, const char *label) {
-  for (size_t e = 0; e < file->n_experiments; e++) {
-    for (size_t i = 0; i < file->experiments[e].count; i++) {
-      const struct record *record = file->experiments[e].records[i];
-      if (!strcmp(record->label, label) && is_scheme_record(record)) {
-        return look_of(file, record).color;
-      }
-    }
-  }
-  return NULL;
-}
-
 /* Names from an attribute of words; where there are too few, numbers. */
 static void fill_names(const struct tensor *tensor, const char *attribute, struct cell_name *names, size_t count) {
   const struct attribute *words = attributes_find(&tensor->attributes, attribute);
@@ -101,7 +85,7 @@ static void fill_cells(const struct measure *measure, size_t place, size_t rows,
   }
 }
 
-/* To be freed with free_drawing. */
+/* To be freed with cells_free. */
 static int make_drawing(const struct picture_source *source, const struct measure *measure,
                         struct cells_drawing *drawing, struct error *err) {
   const struct tensor *tensor = measure->tensor;
@@ -114,37 +98,22 @@ static int make_drawing(const struct picture_source *source, const struct measur
                                     .n_rows = rows,
                                     .n_columns = columns,
                                     .n_matrices = measure->n_places};
-  drawing->rows = memory_new(rows + columns, sizeof *drawing->rows, "picture", err);
-  drawing->matrices = memory_new(MOST_PLACES, sizeof *drawing->matrices, "picture", err);
-  struct cell *cells = drawing->rows && drawing->matrices
-                           ? memory_new_3d(MOST_PLACES, rows, columns, sizeof *cells, "picture", err)
-                           : NULL;
-  if (!cells) {
-    free(drawing->rows);
-    free(drawing->matrices);
+  if (cells_new(drawing, err)) {
     return err->code;
   }
-  drawing->columns = drawing->rows + rows;
   fill_names(tensor, "trained_with_names", drawing->rows, rows);
   fill_names(tensor, "applied_names", drawing->columns, columns);
   for (size_t c = 0; c < columns; c++) {
-    drawing->columns[c].color = color_named(source->file, drawing->columns[c].text);
+    drawing->columns[c].color = color_of_scheme(source->file, drawing->columns[c].text);
   }
   for (size_t i = 0; i < measure->n_places; i++) {
     struct cells *matrix = &drawing->matrices[i];
     size_t place = measure->places[i];
     snprintf(matrix->title, sizeof matrix->title, "at %s %.6g", axis->long_name[0] ? axis->long_name : axis->name,
              axis->values ? axis->values[place] : (double)place);
-    matrix->cells = cells + i * rows * columns;
     fill_cells(measure, place, rows, matrix->cells);
   }
   return 0;
-}
-
-static void free_drawing(struct cells_drawing *drawing) {
-  free(drawing->matrices[0].cells);
-  free(drawing->matrices);
-  free(drawing->rows);
 }
 
 static size_t count_shown(const struct picture_source *source) {
@@ -166,16 +135,15 @@ static int describe(const struct picture_source *source, struct text *caption, s
   if (rows > MOST_ROWS) {
     text_printf(caption, " The first %d of %zu models are drawn; the file has them all.", MOST_ROWS, rows);
   }
-  text_append(alternative, "Heat maps of models by what they were trained with and schemes applied to them.");
-  for (size_t i = 0; i < count; i++) {
-    struct cells_drawing drawing;
-    if (make_drawing(source, &measures[i], &drawing, err)) {
-      return err->code;
-    }
-    text_append(alternative, " ");
+  struct cells_drawing drawing;
+  if (source->part < count && make_drawing(source, &measures[source->part], &drawing, err)) {
+    return err->code;
+  }
+  if (source->part < count) {
+    text_append(alternative, "Heat map of models by what they were trained with and schemes applied to them. ");
     cells_say_values(&drawing, alternative);
     text_append(alternative, ".");
-    free_drawing(&drawing);
+    cells_free(&drawing);
   }
   return 0;
 }
@@ -189,7 +157,7 @@ static int height(const struct picture_source *source, bool narrow) {
     return 1;
   }
   int pixels = cells_height(&drawing, narrow);
-  free_drawing(&drawing);
+  cells_free(&drawing);
   return pixels;
 }
 
@@ -202,7 +170,7 @@ static int draw(const struct picture_source *source, const struct canvas *canvas
     return err->code;
   }
   int failed = cells_draw(canvas, &drawing, script, err);
-  free_drawing(&drawing);
+  cells_free(&drawing);
   return failed;
 }
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void panel_begin(const struct canvas *canvas, const struct panel *panel, const char *title, const char *color,
                  struct text *script) {
@@ -30,6 +31,52 @@ void canvas_note(const struct canvas *canvas, double x, double y, const char *al
   gnuplot_quote(script, text);
   text_printf(script, " at screen %.5f,screen %.5f %s front font ',%d' textcolor rgb '%s'\n", x / canvas->width,
               1 - y / canvas->height, align, canvas->narrow ? 9 : 11, color);
+}
+
+/* Bytes of a letter; a byte that is none counts as one. */
+static size_t letter_bytes(const char *text) {
+  size_t bytes = 1;
+  while ((text[bytes] & 0xc0) == 0x80) {
+    bytes++;
+  }
+  return bytes;
+}
+
+bool name_mark(char c) {
+  return c && strchr(" _-./:,", c);
+}
+
+void name_break(const char *text, size_t most, struct name_lines *lines) {
+  *lines = (struct name_lines){0};
+  while (*text && lines->count < NAME_LINES) {
+    size_t letters = 0, bytes = 0, at_mark = 0, letters_at_mark = 0;
+    while (text[bytes] && letters < most) {
+      char c = text[bytes];
+      bytes += letter_bytes(text + bytes);
+      letters++;
+      if (name_mark(c)) {
+        at_mark = bytes;
+        letters_at_mark = letters;
+      }
+    }
+    if (text[bytes] && at_mark) {
+      bytes = at_mark;
+      letters = letters_at_mark;
+    }
+    bool cut = text[bytes] && lines->count + 1 == NAME_LINES;
+    snprintf(lines->text[lines->count++], NAME_LINE, "%.*s%s", (int)bytes, text, cut ? "…" : "");
+    lines->longest = letters > lines->longest ? letters : lines->longest;
+    text += bytes;
+    text += *text == ' ';
+  }
+}
+
+void canvas_lines(const struct canvas *canvas, const struct name_lines *lines, double x, double y, const char *align,
+                  const char *color, double line, struct text *script) {
+  for (size_t i = 0; i < lines->count; i++) {
+    canvas_note(canvas, x, y + ((double)i - ((double)lines->count - 1) / 2) * line, align, lines->text[i], color,
+                script);
+  }
 }
 
 /* Mean over a block of the last two axes and over all that stands before them. */

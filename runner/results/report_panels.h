@@ -18,6 +18,25 @@ void panel_begin(const struct canvas *canvas, const struct panel *panel, const c
 void canvas_note(const struct canvas *canvas, double x, double y, const char *align, const char *text,
                  const char *color, struct text *script);
 
+/* A name or a title in lines of at most so many letters. */
+enum { NAME_LINES = 6, NAME_LINE = 448 };
+
+struct name_lines {
+  char text[NAME_LINES][NAME_LINE];
+  size_t count, longest; /* lines, and letters of the longest */
+};
+
+/* Broken behind a mark where there is one, else anywhere; what is longer than all lines ends in an ellipsis. `most` is
+ * at most 110. */
+void name_break(const char *text, size_t most, struct name_lines *lines);
+
+/* A blank, or what else names are broken behind. */
+bool name_mark(char c);
+
+/* The lines one below the other around `y`, `line` pixels apart. */
+void canvas_lines(const struct canvas *canvas, const struct name_lines *lines, double x, double y, const char *align,
+                  const char *color, double line, struct text *script);
+
 /* A matrix at no more than the resolution of a picture. */
 struct shown_matrix {
   size_t rows, columns; /* shown: at most MOST_PIXELS each */

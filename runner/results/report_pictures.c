@@ -10,9 +10,10 @@
 enum { WIDE = 760, NARROW = 370 };
 
 const struct picture *const picture_list[] = {
-    &picture_decision,     &picture_grid,        &picture_beyond,      &picture_training,   &picture_encoding,
-    &picture_window,       &picture_frequencies, &picture_certificate, &picture_to_trained, &picture_moved,
-    &picture_permutations, &picture_shift,       &picture_weights,     &picture_logits,     NULL};
+    &picture_decision,    &picture_grid,       &picture_sweep,  &picture_beyond,
+    &picture_training,    &picture_encoding,   &picture_window, &picture_frequencies,
+    &picture_certificate, &picture_to_trained, &picture_moved,  &picture_permutations,
+    &picture_shift,       &picture_weights,    &picture_logits, NULL};
 
 int picture_width(bool narrow) {
   return narrow ? NARROW : WIDE;

@@ -17,8 +17,8 @@ struct picture {
   /* How many schemes or measures the experiment has for it; 0: it does not apply. */
   size_t (*count)(const struct picture_source *source);
   size_t per_part; /* how many of them a drawing of a page's height shows; 0: all */
-  /* How to read it, with the numbers that belong to it: the caption, and the text for those who do not see it; of all
-   * parts. */
+  /* How to read it, with the numbers that belong to it: the caption, of all parts; and the text for those who do not
+   * see it, of this part or of all. */
   int (*describe)(const struct picture_source *source, struct text *caption, struct text *alternative,
                   struct error *err);
   /* Height of its canvas in pixels. */
@@ -32,6 +32,7 @@ extern const struct picture *const picture_list[];
 
 extern const struct picture picture_decision;
 extern const struct picture picture_grid;
+extern const struct picture picture_sweep;
 extern const struct picture picture_encoding;
 extern const struct picture picture_window;
 extern const struct picture picture_frequencies;

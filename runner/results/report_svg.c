@@ -33,11 +33,13 @@ static const char *rewrite_inside(struct text *out, const char *svg, const struc
       return svg + strlen(inks[i]);
     }
   }
-  /* gnuplot's groups set a colour of their own, which would be the current one. */
-  static const char *const own_colors[] = {" color=\"black\"", " color=\"white\""};
-  for (size_t i = 0; how->name && i < sizeof own_colors / sizeof *own_colors; i++) {
-    if (starts_with(svg, own_colors[i])) {
-      return svg + strlen(own_colors[i]);
+  /* gnuplot's groups set a colour of their own, which would be the current one; and thousands of them what is so
+   * anyway. */
+  static const char *const left_out[] = {" color=\"black\"", " color=\"white\"", " stroke-linecap=\"butt\"",
+                                         " stroke-linejoin=\"miter\""};
+  for (size_t i = 0; how->name && i < sizeof left_out / sizeof *left_out; i++) {
+    if (starts_with(svg, left_out[i])) {
+      return svg + strlen(left_out[i]);
     }
   }
   static const char *const references[] = {" id='", " id=\"", "href='#", "url(#"};
@@ -65,6 +67,8 @@ static void rewrite(struct text *out, const char *svg, bool inside, const struct
       svg = after_element(svg, "</title>"); /* names of plots: not for people */
     } else if (!inside && starts_with(svg, "<desc>")) {
       svg = after_element(svg, "</desc>");
+    } else if (!inside && how->name && starts_with(svg, "<filter ")) {
+      svg = after_element(svg, "</filter>"); /* for boxes around labels, of which there are none */
     } else if (!inside && after_empty_group(svg) != svg) {
       svg = after_empty_group(svg);
     } else if (!inside && *svg == '<') {
@@ -75,8 +79,10 @@ static void rewrite(struct text *out, const char *svg, bool inside, const struct
       text_append_bytes(out, svg++, 1);
     } else if (inside) {
       svg = rewrite_inside(out, svg, how);
+    } else if (*svg == '\t' && how->name) {
+      svg++;
     } else {
-      size_t length = strcspn(svg, "<");
+      size_t length = strcspn(svg, how->name ? "<\t" : "<");
       text_append_bytes(out, svg, length);
       svg += length;
     }

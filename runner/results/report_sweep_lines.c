@@ -1,0 +1,129 @@
+/* Sweeps as lines. */
+#include "results/report_sweep.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void sweep_lines_free(struct sweep_lines *lines) {
+  for (size_t i = 0; lines && i < lines->count; i++) {
+    curve_free(&lines->curves[i]);
+  }
+  if (lines) {
+    text_free(&lines->empty);
+  }
+  free(lines);
+}
+
+/* "undefined at 64, 128", where points have no value; "undefined", where none has one. */
+static void say_missing(struct curve *curve, const struct view *view, const enum cell_state *states) {
+  static const char *const words[] = {[CELL_MEASURED] = "no value",
+                                      [CELL_UNDEFINED] = "undefined",
+                                      [CELL_FAILED] = "failed",
+                                      [CELL_NOT_RUN] = "not run"};
+  enum cell_state state = CELL_MEASURED;
+  size_t missing = 0, size = sizeof curve->word;
+  for (size_t i = 0; i < curve->count; i++) {
+    if (isnan(curve->middle[i])) {
+      enum cell_state here = states[i] == CELL_MEASURED ? CELL_UNDEFINED : states[i];
+      state = missing && here != state ? CELL_MEASURED : here;
+      missing++;
+    }
+  }
+  int length = missing ? snprintf(curve->word, size, missing < curve->count ? "%s at" : "%s", words[state]) : 0;
+  const char *before = " ";
+  for (size_t i = 0; missing < curve->count && i < curve->count; i++) {
+    if (isnan(curve->middle[i]) && length >= 0 && (size_t)length < size) {
+      length += snprintf(curve->word + length, size - (size_t)length, "%s%s", before, view->points[i]->keys[0].text);
+      before = ", ";
+    }
+  }
+  if (length >= 0 && (size_t)length >= size) {
+    snprintf(curve->word, size, "%s at %zu of %zu", words[state], missing, curve->count);
+  }
+}
+
+static int add_line(const struct picture_source *source, const struct view *view, const char *label, const char *scheme,
+                    struct sweep_lines *lines, struct error *err) {
+  enum cell_state states[SWEEP_MOST_POINTS];
+  size_t n = view->n_points, missing = 0;
+  struct curve *curve = &lines->curves[lines->count];
+  struct record *name = &lines->names[lines->count];
+  double *values = memory_new(5 * n, sizeof *values, "curve", err);
+  if (!values) {
+    return err->code;
+  }
+  snprintf(name->label, sizeof name->label, "%s", label);
+  *curve = (struct curve){.record = name, .count = n, .units = 1, .x = values, .look = &lines->looks[lines->count]};
+  curve->middle = values + n;
+  curve->low = values + 2 * n;
+  curve->high = values + 3 * n;
+  curve->samples = values + 4 * n;
+  curve->level = view->of == SWEEP_OF_SCHEMES && scheme;
+  for (size_t i = 0; i < n; i++) {
+    const struct sweep_point *point = view->points[i];
+    const char *which = scheme ? scheme : point->label;
+    const struct tensor *tensor = sweep_numbers(source, view, point, which);
+    struct cell cell = sweep_cell(source, view, point, which, tensor ? sweep_place(tensor, view->ends[1]) : 0);
+    curve->x[i] = point->keys[0].number;
+    curve->middle[i] = cell.state == CELL_MEASURED && isfinite(cell.value) ? cell.value : NAN;
+    curve->low[i] = curve->high[i] = curve->samples[i] = curve->middle[i];
+    states[i] = cell.state;
+    missing += isnan(curve->middle[i]) ? 1 : 0;
+  }
+  say_missing(curve, view, states);
+  if (missing == n) {
+    text_printf(&lines->empty, "%s%s: %s", lines->empty.length ? "; " : "", label, curve->word);
+    curve_free(curve);
+    return 0;
+  }
+  lines->count++;
+  return 0;
+}
+
+/* How a scheme looks elsewhere. */
+static struct look look_named(const struct picture_source *source, const char *label) {
+  for (size_t e = 0; e < source->file->n_experiments; e++) {
+    for (size_t i = 0; i < source->file->experiments[e].count; i++) {
+      const struct record *record = source->file->experiments[e].records[i];
+      if (!strcmp(record->label, label) && is_scheme_record(record)) {
+        return look_of(source->file, record);
+      }
+    }
+  }
+  return (struct look){.color = CANVAS_MUTED, .point = 7, .dash = 3, .width = 2};
+}
+
+struct sweep_lines *sweep_lines_new(const struct picture_source *source, const struct sweeps *sweeps,
+                                    const struct view *view, struct error *err) {
+  const char *names[SWEEP_MOST_SCHEMES];
+  struct sweep_lines *lines = memory_new(1, sizeof *lines, "lines", err);
+  bool schemes = view->of == SWEEP_OF_SCHEMES;
+  int failed = lines ? 0 : (int)err->code;
+  if (lines && schemes) {
+    lines->looks[0] = look_named(source, view->points[0]->label);
+    lines->looks[0].dash = 1;
+    lines->looks[0].width = 3;
+    lines->looks[0].point = 7;
+    failed = add_line(source, view, view->points[0]->base, NULL, lines, err);
+  }
+  size_t count = failed ? 0 : sweep_schemes(sweeps, view, schemes, names);
+  for (size_t i = 0; !failed && i < count; i++) {
+    lines->looks[lines->count] = look_named(source, names[i]);
+    failed = add_line(source, view, names[i], names[i], lines, err);
+  }
+  for (size_t i = 0; lines && i < view->n_points; i++) {
+    lines->ticks[i] = view->points[i]->keys[0].number;
+  }
+  if (lines && lines->empty.failed) {
+    failed = error_set(err, ERROR_MEMORY, "lines of a sweep: memory is not to be had");
+  }
+  if (failed) {
+    sweep_lines_free(lines);
+    return NULL;
+  }
+  return lines;
+}
