@@ -60,12 +60,23 @@ static int save_copy(struct record *record, const char *name, const char *long_n
   return 0;
 }
 
+/* An axis 0 .. length - 1 of what is saved: `name`, or `otherwise` where the record has an axis `name` that is not this
+ * one but a measure's (encoding's logits by position). */
+static struct axis_spec free_axis(const struct record *record, const char *name, const char *otherwise, size_t length) {
+  bool taken = false;
+  for (size_t i = 0; i < record->count; i++) {
+    const struct axis *axis = tensor_axis(&record->tensors[i], name);
+    taken = taken || (axis && (axis->length != length || axis->units[0] || axis->long_name[0]));
+  }
+  return (struct axis_spec){.name = taken ? otherwise : name, .length = length};
+}
+
 /* The square tensors and the context; they come from one pass of attention. */
 static int save_attention(const struct experiment_context *context, const struct key_value *save,
                           const struct encoded *e, bool causal, struct record *record, struct error *err) {
   size_t heads = e->n_heads;
-  struct axis_spec square[] = {
-      axis_head(context->model), {.name = "query", .length = e->n}, {.name = "key", .length = e->n}};
+  struct axis_spec square[] = {axis_head(context->model), free_axis(record, "query", "saved_query", e->n),
+                               free_axis(record, "key", "saved_key", e->n)};
   struct axis_spec rows[] = {
       square[0], {.name = "token", .length = e->n}, {.name = "value_channel", .length = e->value_width}};
   bool wants_context = e->v && (wants(save, SAVE_CONTEXT) || wants(save, SAVE_OUTPUT));

@@ -129,6 +129,12 @@ static int prepare(struct encoding_job *job, struct error *err) {
                         : (int)err->code;
 }
 
+/* Tokens of the first text that `save` is about: as many as have positions here. */
+static size_t saved_tokens(const struct encoding_job *job) {
+  const struct model *model = job->context->model;
+  return model->endless || model->texts[0].count > job->defined ? job->defined : model->texts[0].count;
+}
+
 static int fill(struct encoding_job *job, struct record *record, struct error *err) {
   const struct experiment_context *context = job->context;
   int status = prepare(job, err);
@@ -146,8 +152,7 @@ static int fill(struct encoding_job *job, struct record *record, struct error *e
   status = status ? status : encoding_measure_kernel(job, record, err);
   status = status ? status : encoding_measure_derived(job, record, err);
   return status ? status
-                : save_tensors(context, section_get(context->entry->keys, "save"), 0,
-                               context->model->endless ? job->defined : context->model->texts[0].count, false, record,
+                : save_tensors(context, section_get(context->entry->keys, "save"), 0, saved_tokens(job), false, record,
                                err);
 }
 

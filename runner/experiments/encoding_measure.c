@@ -317,14 +317,15 @@ static int measure_additive(const struct encoding_job *job, const double *mapped
   size_t n = job->defined, length = job->length, width = job->context->model->d_model;
   struct axis_spec position = {.name = "position", .length = length, .units = "tokens"};
   struct axis_spec other = {.name = "position_2", .length = length, .units = "tokens"};
-  struct tensor *tensor = record_add(record,
-                                     &(struct tensor_spec){.name = "position_encoding",
-                                                           .element = ELEMENT_F32,
-                                                           .rank = 2,
-                                                           .axis = {position, {.name = "channel", .length = width}},
-                                                           .long_name = "what is added to the input",
-                                                           .image = true},
-                                     err);
+  struct tensor *tensor =
+      record_add(record,
+                 &(struct tensor_spec){.name = "position_encoding",
+                                       .element = ELEMENT_F32,
+                                       .rank = 2,
+                                       .axis = {position, {.name = "model_channel", .length = width}},
+                                       .long_name = "what is added to the input",
+                                       .image = true},
+                 err);
   float *rows = tensor ? tensor->data : NULL;
   tensor = rows ? record_add(record,
                              &(struct tensor_spec){.name = "position_gram",

@@ -382,6 +382,15 @@ static int conclude_last_row(const struct plan *plan, const struct record *const
       largest = fmax(largest, values[i]);
     }
     free(values);
+    if (count < 2) { /* two tokens: the order that is there is the only one */
+      if (table_note(rows, err,
+                     "Last row, causal mask: one token stands before it, which has no other order: %s cannot "
+                     "be told to see it or not.",
+                     plan->schemes[s].label)) {
+        return err->code;
+      }
+      continue;
+    }
     double bound = attributes_find(&records[s]->attributes, "rounding_bound")->real;
     const char *says = largest > bound ? "."
                        : plan->schemes[s].info->sites

@@ -212,7 +212,8 @@ static int does_hold(struct survey *survey, const struct search *search, double 
   return is_failure(status, err);
 }
 
-/* Halve until neighbours, or a thousandth of the shift, are left. `guess`: where the other quantity ended. */
+/* Halve until neighbours, or a thousandth of the shift, are left: at whole numbers, between ends that need not be.
+ * `guess`: where the other quantity ended. */
 static int narrow(struct survey *survey, struct search *search, const struct search *guess, struct error *err) {
   bool holds;
   int status = 0;
@@ -224,7 +225,7 @@ static int narrow(struct survey *survey, struct search *search, const struct sea
     }
   }
   while (!status && search->fails - search->holds > fmax(1, search->holds / 1024)) {
-    double middle = floor((search->holds + search->fails) / 2);
+    double middle = fmax(floor((search->holds + search->fails) / 2), floor(search->holds) + 1);
     status = does_hold(survey, search, middle, &holds, err);
     *(holds ? &search->holds : &search->fails) = middle;
   }
@@ -278,9 +279,13 @@ static int find_longest(struct survey *survey, struct search *search, const stru
     first_failing = holds ? count : i;
     search->holds = holds ? *ordered[i] : search->holds;
   }
+  if (count == 0) { /* the shifts are all below 0 */
+    *outcome = OUTCOME_NOT_MEASURED;
+    return 0;
+  }
   if (first_failing == count && !from_first) {
-    *outcome = count ? OUTCOME_WITHIN : OUTCOME_NOT_MEASURED;
-    *longest = count ? search->holds + survey->last : NAN;
+    *outcome = OUTCOME_WITHIN;
+    *longest = search->holds + survey->last;
     return 0;
   }
   size_t failing = first_failing < count ? first_failing : 0;

@@ -29,10 +29,11 @@ enum {
 
 struct scheme {
   const struct record *record;
-  const struct tensor *logit, *profile, *rows; /* [.., query, key], [.., distance], [position, channel]; may be NULL */
-  struct shown_matrix matrix;                  /* the logit less its mean */
-  struct shown_matrix added;                   /* rows */
-  double *curve;                               /* [distance] mean of heads less the mean of the logit */
+  const struct tensor *logit, *profile,
+      *rows;                  /* [.., query, key], [.., distance], [position, model_channel]; may be NULL */
+  struct shown_matrix matrix; /* the logit less its mean */
+  struct shown_matrix added;  /* rows */
+  double *curve;              /* [distance] mean of heads less the mean of the logit */
 };
 
 struct layout {
@@ -63,7 +64,7 @@ static size_t find_schemes(const struct picture_source *source, struct scheme *s
       schemes[count++] = (struct scheme){.record = record,
                                          .logit = logit,
                                          .profile = with_axes(record, "profile", "distance", NULL),
-                                         .rows = with_axes(record, "position_encoding", "channel", "position")};
+                                         .rows = with_axes(record, "position_encoding", "model_channel", "position")};
     }
   }
   return count;

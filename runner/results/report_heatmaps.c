@@ -29,6 +29,10 @@ struct stack {
   size_t heads, queries, keys;
 };
 
+static bool is_axis(const struct axis *axis, const char *name, const char *other) {
+  return !strcmp(axis->name, name) || !strcmp(axis->name, other);
+}
+
 static size_t find_stacks(const struct picture_source *source, const char *name, struct stack stacks[MOST_RECORDS],
                           size_t *all) {
   size_t count = 0;
@@ -38,7 +42,8 @@ static size_t find_stacks(const struct picture_source *source, const char *name,
     const struct tensor *tensor = is_scheme_record(record) ? record_find(record, name) : NULL;
     unsigned rank = tensor ? tensor->rank : 0;
     bool fits = rank >= 3 && tensor->count && !strcmp(tensor->axis[rank - 3].name, "head") &&
-                !strcmp(tensor->axis[rank - 2].name, "query") && !strcmp(tensor->axis[rank - 1].name, "key");
+                is_axis(&tensor->axis[rank - 2], "query", "saved_query") &&
+                is_axis(&tensor->axis[rank - 1], "key", "saved_key");
     *all += fits;
     if (fits && count < MOST_RECORDS) {
       stacks[count++] = (struct stack){record, tensor, tensor->axis[rank - 3].length, tensor->axis[rank - 2].length,

@@ -176,10 +176,10 @@ static void add_pictures(struct record *record) {
       (struct tensor_spec){
           .rank = 2, .axis = {{.name = "head", .length = 2}, {.name = "distance", .length = 5, .values = distances}}},
       -1);
-  add_tensor(
-      record, "position_encoding",
-      (struct tensor_spec){.rank = 2, .axis = {{.name = "position", .length = 3}, {.name = "channel", .length = 4}}},
-      1);
+  add_tensor(record, "position_encoding",
+             (struct tensor_spec){.rank = 2,
+                                  .axis = {{.name = "position", .length = 3}, {.name = "model_channel", .length = 4}}},
+             1);
   /* one window of tokens at two places */
   add_tensor(record, "window_attention",
              (struct tensor_spec){.rank = 4,
