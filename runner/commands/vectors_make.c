@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Everything of one run, released at once. */
 struct work {
@@ -374,6 +375,22 @@ static int add_scores(struct work *work, const double *q, const double *k, const
 
 /* ---- all of it ---- */
 
+/* Scores are a matrix over positions. What would take more than half of the machine's memory is refused before any of
+ * it is used: the system would end the process only when all of it is. */
+static int check_size(const struct work *work, struct error *err) {
+  double n = (double)work->positions.count, heads = work->request->heads, head_dim = work->request->head_dim;
+  bool scores = (instance_sites(work->instance) & (PE_SITE_QK | PE_SITE_BIAS)) != 0;
+  double numbers = n * (double)work->d_model + (scores ? heads * n * (2 * n + 4 * head_dim) : 0);
+  double bytes = numbers * sizeof(double);
+  double machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+  return bytes <= machine / 2 ? 0
+                              : error_set(err, ERROR_USAGE,
+                                          "--positions: vectors of %zu positions and %u heads are about %.2g GB, more "
+                                          "than half of this machine's memory; far positions are told by few, such as "
+                                          "1000000:1000016",
+                                          work->positions.count, work->request->heads, bytes / 1e9);
+}
+
 static int open_work(struct session *session, struct work *work, struct error *err) {
   const struct vectors_request *request = work->request;
   int status = scheme_choose(session, &request->scheme, &work->choice, err);
@@ -400,7 +417,8 @@ static int open_work(struct session *session, struct work *work, struct error *e
     return status;
   }
   work->seq_len = request->seq_len >= 0 ? request->seq_len : positions_length(&work->positions);
-  return angles_of(work->instance, work->seq_len, &work->angles, &work->has_angles, err);
+  status = check_size(work, err);
+  return status ? status : angles_of(work->instance, work->seq_len, &work->angles, &work->has_angles, err);
 }
 
 static int set_attributes(struct work *work, struct error *err) {

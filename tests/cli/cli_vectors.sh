@@ -89,3 +89,9 @@ expect_code 4 vectors rope --out folder.h5
 test ! -e no.h5
 expect_code 0 vectors --help
 expect_output "--out=FILE"
+
+# More than fits into the machine is refused at once; far positions are fine.
+expect_code 2 "$PE_RUN" vectors rope --positions 0:3000000 --out huge.json
+expect_output "error[E0201]: --positions: vectors of 3000000 positions and 2 heads are about 2.9e+05 GB"
+[ ! -e huge.json ]
+expect_code 0 "$PE_RUN" vectors rope --positions 1000000:1000016 --out far.json
