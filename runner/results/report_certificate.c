@@ -445,6 +445,7 @@ static int describe(const struct picture_source *source, struct text *caption, s
                 "together stay within.",
                 schemes[0].tolerance);
   }
+  text_append(caption, " A curve ends where its scheme is undefined or the format has no number.");
   if (schemes[0].seeds > 1) {
     text_printf(caption, " Errors are means over %zu seeds; the longest position is the least of them.",
                 schemes[0].seeds);

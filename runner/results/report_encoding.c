@@ -168,6 +168,25 @@ static void mark(const char *color, double at, bool upright, struct text *script
               at, at, color);
 }
 
+/* The word where the last rows have no numbers, as far as there is room for it. */
+static void say_undefined(const struct canvas *canvas, const struct shown_matrix *matrix, const struct panel *panel,
+                          struct text *script) {
+  size_t blank = 0; /* rows at the end */
+  bool empty = true;
+  while (empty && blank < matrix->rows) {
+    const double *row = matrix->values + (matrix->rows - 1 - blank) * matrix->columns;
+    for (size_t c = 0; c < matrix->columns; c++) {
+      empty = empty && isnan(row[c]);
+    }
+    blank += empty;
+  }
+  double part = (double)blank / (double)matrix->rows;
+  if (part * panel->height >= 14) {
+    text_printf(script, "set label 'undefined' at graph 0.5,graph %.4f center front font ',%d' textcolor rgb '%s'\n",
+                part / 2, canvas->narrow ? 9 : 11, canvas_ink(canvas));
+  }
+}
+
 static void draw_logit(const struct canvas *canvas, const struct scheme *scheme, const struct panel *panel, size_t i,
                        const char *color, double length, struct text *script) {
   panel_begin(canvas, panel, scheme->record->label, color, script);
@@ -177,6 +196,7 @@ static void draw_logit(const struct canvas *canvas, const struct scheme *scheme,
     mark("#000000", length - 0.5, true, script);
     mark("#000000", length - 0.5, false, script);
   }
+  say_undefined(canvas, &scheme->matrix, panel, script);
   text_printf(script, "plot $logit%zu using 1:2:3 with image\n", i);
   matrix_hover(canvas, panel, &scheme->matrix, scheme->record->label, ", query {r}, key {c}: {v}");
 }
@@ -261,6 +281,7 @@ static void draw_scheme(const struct canvas *canvas, const struct picture_source
     palette_diverging(range > 0 ? range : 1, script);
     text_append(script, "unset xtics\n");
     mark("#000000", length - 0.5, false, script);
+    say_undefined(canvas, &scheme->added, &panel, script);
     text_printf(script, "plot $rows%zu using 1:2:3 with image\n", i);
     matrix_hover(canvas, &panel, &scheme->added, scheme->record->label, " adds at position {r}, channel {c}: {v}");
     palette_diverging(most, script);

@@ -242,12 +242,28 @@ static size_t beyond_count(const struct picture_source *source) {
   return has(source, "truncation_jsd_by_text");
 }
 
+/* There is a model, and what it shows within L. */
+static bool has_strip(const struct picture_source *source) {
+  const struct record *found[MOST_RECORDS];
+  size_t count = records_with(source, "truncation_jsd_by_text", found);
+  for (size_t i = 0; i < count; i++) {
+    const struct axis *length = tensor_axis(record_find(found[i], "truncation_jsd_by_text"), "length");
+    if (look_of(source->file, found[i]).role == LOOK_MODEL && length &&
+        compared(source, "comparison_truncation_inside", found[i]->label, length->length)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static int beyond_describe(const struct picture_source *source, struct text *caption, struct text *alternative,
                            struct error *err) {
   text_append(caption, "How much does it change the attention of the last tokens that they see the whole text and not "
-                       "only the last L tokens? 0: the model looks at the same things; ln 2: at entirely others. Grey "
-                       "strip: what the model shows where the same share of context is dropped within L (97.5 % "
-                       "quantile).");
+                       "only the last L tokens? 0: the model looks at the same things; ln 2: at entirely others.");
+  if (has_strip(source)) {
+    text_append(caption, " Grey strip: what the model shows where the same share of context is dropped within L (97.5 "
+                         "% quantile).");
+  }
   say_units(source, "truncation_jsd_by_text", true, caption);
   text_append(alternative, "Truncation divergence against length. Ends:");
   return say_ends(source, "truncation_jsd_by_text", "length", alternative, err);

@@ -309,7 +309,8 @@ static int describe(const struct picture_source *source, struct text *caption, s
   (void)err;
   text_append(caption, "Of the angles that a frequency takes up to a length, the share that training never showed. "
                        "Dashed: the training length L, as length and as wavelength: slower frequencies do not turn "
-                       "once within L. Under each, what scaling costs: how well neighbours are told apart, relative to "
+                       "once within L. No colour: no frequency has that wavelength. Under each, what scaling costs: "
+                       "how well neighbours are told apart, relative to "
                        "the same scheme unscaled (1).");
   for (size_t i = 0; i < count; i++) {
     if (tensor_axis(schemes[i].unseen, "frequency")->length > MOST_FREQUENCIES) {
