@@ -123,6 +123,44 @@ static bool has_verdicts(const struct table *table) {
   return column_named(table, "follows") < table->n_columns && table_rows(table) > 0;
 }
 
+/* Statements about schemes, each with an answer. */
+static bool has_statements(const struct table *table) {
+  return column_named(table, "statement") < table->n_columns && column_named(table, "answer") < table->n_columns &&
+         table_rows(table) > 0;
+}
+
+/* " yes for rope, alibi": the schemes of which the statement of `row` has this answer; nothing where there is none. */
+static bool append_answer(struct text *page, const struct table *table, size_t row, const char *answer, bool first) {
+  size_t statement = column_named(table, "statement"), answers = column_named(table, "answer");
+  bool any = false;
+  for (size_t r = row; r < table_rows(table); r++) {
+    if (!strcmp(cell_text(table, r, statement), cell_text(table, row, statement)) &&
+        !strcmp(cell_text(table, r, answers), answer)) {
+      text_append(page, any ? ", " : first ? " " : "; ");
+      text_append(page, any ? "" : answer);
+      text_append(page, any ? "" : " for ");
+      html_text(page, cell_text(table, r, 0));
+      any = true;
+    }
+  }
+  return any;
+}
+
+/* What is stated, statement by statement, and of which schemes it is so. */
+static void append_statements(struct text *page, const struct table *table) {
+  size_t statement = column_named(table, "statement");
+  text_append(page, "<ul class=\"verdicts\">\n");
+  for (size_t row = 0; row < table_rows(table); row++) {
+    if (!said_before(table, statement, row)) {
+      append_element(page, "<li><b>", cell_text(table, row, statement), "</b>:");
+      bool yes = append_answer(page, table, row, "yes", true);
+      append_answer(page, table, row, "no", !yes);
+      text_append(page, "</li>\n");
+    }
+  }
+  text_append(page, "</ul>\n");
+}
+
 /* "What happens past the training length? (extrapolation_weights_rope_0)": the title, and where others have it, too, as
  * in a sweep, the label. */
 static void append_title(struct report *report, const struct results_experiment *experiment) {
@@ -170,13 +208,18 @@ static void append_summary(struct report *report) {
     /* The first table that judges; what stands behind it goes into detail. */
     const struct table *verdicts = NULL;
     for (size_t i = 0; tables && i < tables->count && !verdicts; i++) {
-      verdicts = has_verdicts(&tables->tables[i]) ? &tables->tables[i] : NULL;
+      const struct table *table = &tables->tables[i];
+      verdicts = has_verdicts(table) || has_statements(table) ? table : NULL;
     }
     if (verdicts && !decision_of(experiment)) {
       text_append(&report->page, "<h3>");
       append_title(report, experiment);
       text_append(&report->page, "</h3>\n");
-      append_verdicts(&report->page, verdicts);
+      if (has_verdicts(verdicts)) {
+        append_verdicts(&report->page, verdicts);
+      } else {
+        append_statements(&report->page, verdicts);
+      }
     }
   }
 }

@@ -556,6 +556,38 @@ static void test_colours(void **state) {
   }
 }
 
+/* A table of statements gives the summary of its experiment: each statement once. */
+static void test_statements(void **state) {
+  static const char *const rows[][3] = {
+      {"a", "s < t", "no"}, {"b", "u", "yes"}, {"b", "s < t", "yes"}, {"c", "u", "no"}, {"c", "s < t", "yes"}};
+  struct table table = {0};
+  struct error err;
+  (void)state;
+  assert_int_equal(table_title(&table, &err, "T"), 0);
+  assert_int_equal(table_column(&table, "scheme", "scheme", false, false, &err), 0);
+  assert_int_equal(table_column(&table, "statement", "statement", false, true, &err), 0);
+  assert_int_equal(table_column(&table, "answer", "is it so", false, false, &err), 0);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t c = 0; c < 3; c++) {
+      assert_int_equal(table_text(&table, &err, "%s", rows[i][c]), 0);
+    }
+  }
+  struct experiment_tables tables = {"claims", &table, 1};
+  char *json = stored_tables_write(&tables, 1, &err);
+  table_free(&table);
+  struct results_experiment experiment = {.label = "claims", .title = "Is it so?"};
+  struct results_text text = {.name = "tables", .text = json, .json = true};
+  struct results_file file = {
+      .title = "t", .status = "complete", .experiments = &experiment, .n_experiments = 1, .texts = &text, .n_texts = 1};
+  char *page = report_page(&file, &err);
+  assert_non_null(page);
+  assert_has(page, "<h3>Is it so?</h3>\n<ul class=\"verdicts\">\n"
+                   "<li><b>s &lt; t</b>: yes for b, c; no for a</li>\n"
+                   "<li><b>u</b>: yes for b; no for c</li>\n</ul>\n");
+  free(page);
+  free(json);
+}
+
 static void test_page_without_gnuplot(void **state) {
   (void)state;
   struct hostile hostile;
@@ -604,6 +636,7 @@ int main(void) {
       cmocka_unit_test(test_permutations_of_seeds),
       cmocka_unit_test(test_grid),
       cmocka_unit_test(test_colours),
+      cmocka_unit_test(test_statements),
       cmocka_unit_test(test_page_without_gnuplot),
       cmocka_unit_test(test_page_of_a_file_without_tables),
   };
