@@ -76,8 +76,8 @@ static int compare_doubles(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* A copy of a list key, or the automatic one: multiples of L (and L - W plus steps, for offsets), ascending, without
- * repeats. */
+/* A list key, or the automatic one: multiples of L (and L - W plus steps, for offsets); ascending, without repeats, so
+ * that curves over it are curves. */
 static double *resolve_list(const struct key_value *value, const double *automatic, size_t n_automatic, size_t *count,
                             struct error *err) {
   const double *from = value->is_auto ? automatic : value->list;
@@ -87,12 +87,10 @@ static double *resolve_list(const struct key_value *value, const double *automat
     return NULL;
   }
   memcpy(list, from, n * sizeof *list);
-  if (value->is_auto) {
-    qsort(list, n, sizeof *list, compare_doubles);
-  }
+  qsort(list, n, sizeof *list, compare_doubles);
   *count = 0;
   for (size_t i = 0; i < n; i++) {
-    if (!value->is_auto || (list[i] >= 0 && (*count == 0 || list[i] != list[*count - 1]))) {
+    if (list[i] >= 0 && (*count == 0 || list[i] != list[*count - 1])) {
       list[(*count)++] = list[i];
     }
   }

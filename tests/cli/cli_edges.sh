@@ -19,6 +19,13 @@ edge "$tiny" '[rope]' '[relative_position: {length: 8, shifts: [-3]}]'
 "$PE_RUN" show edge.h5 relative_position/rope/drift_outcome --format csv >longest.csv
 [ "$(tail -n +3 longest.csv | cut -d, -f3 | sort -u)" = 0 ] # not measured
 
+# Lengths and offsets in any order, some twice: axes of curves ascend without repeats.
+edge "$tiny" '[rope]' '[extrapolation: {train_length: 8, lengths: [16, 8, 16, 12], offsets: [9, 0, 9], window: 3}]'
+"$PE_RUN" show edge.h5 extrapolation/comparison/rope --format csv >curve.csv
+[ "$(tail -n +3 curve.csv | cut -d, -f1 | tr '\n' ' ')" = '8 12 16 ' ]
+"$PE_RUN" show edge.h5 extrapolation/rope/offset --format csv >offsets.csv
+[ "$(tail -n +3 offsets.csv | cut -d, -f2 | tr '\n' ' ')" = '0 9 ' ]
+
 # Two tokens: the last row has one token before it, and nothing is said of an order that there is none of.
 edge '{matrix: {x: [[1, 2], [3, 4]]}}' '[rope]' '[equivariance]'
 expect_output 'Last row, causal mask: one token stands before it, which has no other order'
