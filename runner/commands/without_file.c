@@ -29,7 +29,10 @@ static char *config_of(const struct experiment_info *info, const char *const *wo
                        struct error *err) {
   struct text text = {0};
   size_t schemes = 0;
-  text_append(&text, "model:\n  random: {heads: 4, head_dim: 64, d_model: 256}\nschemes:\n");
+  /* Orders are those of a text with an end; six tokens are the most of which all are tried. */
+  bool orders = !strcmp(info->id, "equivariance");
+  text_printf(&text, "model:\n  random: {heads: 4, head_dim: 64, d_model: 256%s}\nschemes:\n",
+              orders ? ", length: 6" : "");
   for (size_t i = 0; i < n_words; i++) {
     if (!strchr(words[i], '=')) {
       text_printf(&text, "  - %s\n", words[i]);

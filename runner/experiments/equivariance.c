@@ -248,6 +248,12 @@ static int run(const struct experiment_context *context, struct record *record, 
   if (!model->value_dim) {
     return error_set(err, ERROR_JOB_SETUP, "equivariance compares attention outputs: the model must have values (v)");
   }
+  if (model->endless) {
+    return error_set(
+        err, ERROR_JOB_SETUP,
+        "equivariance takes 2 to %d tokens: say how many of them the random model has (model.random.length)",
+        MOST_TOKENS);
+  }
   if (n < 2 || n > MOST_TOKENS) {
     return error_set(err, ERROR_JOB_SETUP, "equivariance takes 2 to %d tokens, the input has %zu", MOST_TOKENS, n);
   }

@@ -26,6 +26,12 @@ edge "$tiny" '[rope]' '[extrapolation: {train_length: 8, lengths: [16, 8, 16, 12
 "$PE_RUN" show edge.h5 extrapolation/rope/offset --format csv >offsets.csv
 [ "$(tail -n +3 offsets.csv | cut -d, -f2 | tr '\n' ' ')" = '0 9 ' ]
 
+# A text without an end has no orders, and says what to set; without a config it has an end.
+printf 'model: %s\nschemes: [rope]\nexperiments: [equivariance]\n' "$tiny" >config.yaml
+expect_code 1 "$PE_RUN" config.yaml --quiet -o edge.h5
+expect_output 'error[E0709]: equivariance takes 2 to 512 tokens: say how many of them the random model has (model.random.length)'
+expect_code 0 "$PE_RUN" equivariance rope --quiet -o without.h5
+
 # Two tokens: the last row has one token before it, and nothing is said of an order that there is none of.
 edge '{matrix: {x: [[1, 2], [3, 4]]}}' '[rope]' '[equivariance]'
 expect_output 'Last row, causal mask: one token stands before it, which has no other order'
