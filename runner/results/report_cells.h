@@ -21,7 +21,7 @@ struct cell_name {
 
 /* One matrix; those of a drawing have the same names and share one colour scale. */
 struct cells {
-  char title[160];    /* above it, and under the pointer: "sequence length 256" */
+  char title[256];    /* above it, and under the pointer: "sequence length 256" */
   struct cell *cells; /* [rows][columns] */
 };
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_MEASURES = 64, MOST_ROWS = 64, MOST_PLACES = 2 };
+enum { MOST_MEASURES = 64, MOST_ROWS = 64, MOST_COLUMNS = 96, MOST_PLACES = 2 };
 
 /* What is drawn of a measure: its tensor [axis, trained_with, applied] at the first and the last place of the axis, as
  * the tables have it. */
@@ -51,6 +51,11 @@ static size_t rows_drawn(const struct measure *measure) {
   return rows < MOST_ROWS ? rows : MOST_ROWS;
 }
 
+static size_t columns_drawn(const struct measure *measure) {
+  size_t columns = measure->tensor->axis[2].length;
+  return columns < MOST_COLUMNS ? columns : MOST_COLUMNS;
+}
+
 /* Names from an attribute of words; where there are too few, numbers. */
 static void fill_names(const struct tensor *tensor, const char *attribute, struct cell_name *names, size_t count) {
   const struct attribute *words = attributes_find(&tensor->attributes, attribute);
@@ -67,21 +72,21 @@ static void fill_names(const struct tensor *tensor, const char *attribute, struc
   }
 }
 
-static void fill_cells(const struct measure *measure, size_t place, size_t rows, struct cell *cells) {
+static void fill_cells(const struct measure *measure, size_t place, struct cell *cells) {
   char name[RECORD_NAME + 8];
   const struct tensor *tensor = measure->tensor;
-  size_t all_rows = tensor->axis[1].length, columns = tensor->axis[2].length;
+  size_t all_rows = tensor->axis[1].length, all_columns = tensor->axis[2].length, columns = columns_drawn(measure);
   snprintf(name, sizeof name, "%s_status", tensor->name);
   const struct tensor *status = record_find(measure->record, name);
   const struct tensor *own = record_find(measure->record, "the_model");
   status = status && status->count == tensor->count ? status : NULL;
-  own = own && own->count == all_rows * columns ? own : NULL;
-  for (size_t i = 0; i < rows * columns; i++) {
-    size_t at = place * all_rows * columns + i;
+  own = own && own->count == all_rows * all_columns ? own : NULL;
+  for (size_t i = 0; i < rows_drawn(measure) * columns; i++) {
+    size_t cell = i / columns * all_columns + i % columns, at = place * all_rows * all_columns + cell;
     double state = status ? tensor_value(status, at) : (double)CELL_MEASURED;
     cells[i] = (struct cell){.value = tensor_value(tensor, at),
                              .state = state <= CELL_NOT_RUN ? (enum cell_state)state : CELL_NOT_RUN,
-                             .framed = own && tensor_value(own, i) > 0};
+                             .framed = own && tensor_value(own, cell) > 0};
   }
 }
 
@@ -90,7 +95,7 @@ static int make_drawing(const struct picture_source *source, const struct measur
                         struct cells_drawing *drawing, struct error *err) {
   const struct tensor *tensor = measure->tensor;
   const struct axis *axis = &tensor->axis[0];
-  size_t rows = rows_drawn(measure), columns = tensor->axis[2].length;
+  size_t rows = rows_drawn(measure), columns = columns_drawn(measure);
   *drawing = (struct cells_drawing){.title = tensor->long_name[0] ? tensor->long_name : tensor->name,
                                     .units = tensor->units,
                                     .rows_are = "trained with",
@@ -111,7 +116,7 @@ static int make_drawing(const struct picture_source *source, const struct measur
     size_t place = measure->places[i];
     snprintf(matrix->title, sizeof matrix->title, "at %s %.6g", axis->long_name[0] ? axis->long_name : axis->name,
              axis->values ? axis->values[place] : (double)place);
-    fill_cells(measure, place, rows, matrix->cells);
+    fill_cells(measure, place, matrix->cells);
   }
   return 0;
 }
@@ -135,6 +140,7 @@ static int describe(const struct picture_source *source, struct text *caption, s
   if (rows > MOST_ROWS) {
     text_printf(caption, " The first %d of %zu models are drawn; the file has them all.", MOST_ROWS, rows);
   }
+  picture_say_left_out(caption, columns_drawn(&measures[0]), measures[0].tensor->axis[2].length);
   struct cells_drawing drawing;
   if (source->part < count && make_drawing(source, &measures[source->part], &drawing, err)) {
     return err->code;

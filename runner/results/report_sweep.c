@@ -100,6 +100,33 @@ static int say_view(const struct picture_source *source, const struct sweeps *sw
   return 0;
 }
 
+/* What of the sweeps is not drawn. */
+static void say_left_out(const struct sweeps *sweeps, struct text *caption) {
+  const char *names[SWEEP_MOST_SCHEMES];
+  size_t most_points = 0, most_schemes = 0, most_places = 0;
+  for (size_t i = 0; i < sweeps->count; i++) {
+    const struct view *view = &sweeps->views[i];
+    size_t places = view->like->axis[0].length, schemes;
+    sweep_schemes(sweeps, view, view->of == SWEEP_OF_SCHEMES, names, &schemes);
+    bool along = view->kind == VIEW_MAP && view->of == SWEEP_OF_SCHEMES && view->points[0]->n_keys == 1;
+    most_points = view->all_points > most_points ? view->all_points : most_points;
+    most_schemes = schemes > most_schemes ? schemes : most_schemes;
+    most_places = along && places > most_places ? places : most_places;
+  }
+  if (most_points > SWEEP_MOST_POINTS) {
+    text_printf(caption, " The first %d of %zu points are drawn.", SWEEP_MOST_POINTS, most_points);
+  }
+  if (most_schemes > SWEEP_MOST_SCHEMES) {
+    text_printf(caption, " The first %d of %zu schemes are drawn.", SWEEP_MOST_SCHEMES, most_schemes);
+  }
+  if (most_places > SWEEP_MOST_PLACES) {
+    text_printf(caption, " Across: %d of up to %zu places of the axis.", SWEEP_MOST_PLACES, most_places);
+  }
+  if (sweeps->all > sweeps->count) {
+    text_printf(caption, " The first %zu of %zu drawings; the file has them all.", sweeps->count, sweeps->all);
+  }
+}
+
 static int describe(const struct picture_source *source, struct text *caption, struct text *alternative,
                     struct error *err) {
   struct sweeps sweeps;
@@ -123,6 +150,7 @@ static int describe(const struct picture_source *source, struct text *caption, s
                          "undefined (where there is no room for the word: one stroke), failed (two strokes), or not "
                          "run.");
   }
+  say_left_out(&sweeps, caption);
   int failed =
       source->part < sweeps.count ? say_view(source, &sweeps, &sweeps.views[source->part], alternative, err) : 0;
   sweeps_free(&sweeps);

@@ -8,7 +8,7 @@
 #include "results/report_pictures.h"
 #include "results/sweep_points.h"
 
-enum { SWEEP_MOST_POINTS = 64, SWEEP_MOST_SCHEMES = 32, SWEEP_PLACE = 128 };
+enum { SWEEP_MOST_POINTS = 64, SWEEP_MOST_SCHEMES = 32, SWEEP_MOST_PLACES = 12, SWEEP_PLACE = 128 };
 
 /* Three or more values of one number are drawn as lines, all else as a heat map. */
 enum view_kind { VIEW_LINES, VIEW_MAP };
@@ -22,13 +22,13 @@ struct view {
   const struct tensor *like;       /* one of its tensors, for axis and unit */
   bool ends[2];                    /* what is drawn: the first, the last place of the axis, or of maps both */
   const struct sweep_point *points[SWEEP_MOST_POINTS]; /* lines: by rising value */
-  size_t n_points;
+  size_t n_points, all_points;                         /* drawn, and all */
 };
 
 struct sweeps {
   struct sweep_points schemes, experiments;
   struct view *views;
-  size_t count;
+  size_t count, all; /* drawn, and all */
 };
 
 /* Sweeps of schemes in every experiment; those of experiments once, with the first one; measures and ends of axes at
@@ -53,9 +53,10 @@ const char *sweep_axis_name(const struct axis *axis);
 /* "at sequence length 256"; where experiments have other lengths, "at the last sequence length of each". */
 void sweep_say_place(const struct picture_source *source, const struct view *view, bool last, char *out, size_t size);
 
-/* Schemes of the comparison in its order; those that are points of a sweep are left out where `alone`. */
+/* Schemes of the comparison in its order; those that are points of a sweep are left out where `alone`. Returns how many
+ * are in `names`; *all is how many there are. */
 size_t sweep_schemes(const struct sweeps *sweeps, const struct view *view, bool alone,
-                     const char *names[SWEEP_MOST_SCHEMES]);
+                     const char *names[SWEEP_MOST_SCHEMES], size_t *all);
 
 /* A heat map; `keys` gets what rows and columns are. 0 or ERROR_MEMORY; to be freed with cells_free. */
 int sweep_map(const struct picture_source *source, const struct sweeps *sweeps, const struct view *view,

@@ -100,6 +100,7 @@ static struct look look_named(const struct picture_source *source, const char *l
 struct sweep_lines *sweep_lines_new(const struct picture_source *source, const struct sweeps *sweeps,
                                     const struct view *view, struct error *err) {
   const char *names[SWEEP_MOST_SCHEMES];
+  size_t all;
   struct sweep_lines *lines = memory_new(1, sizeof *lines, "lines", err);
   bool schemes = view->of == SWEEP_OF_SCHEMES;
   int failed = lines ? 0 : (int)err->code;
@@ -110,7 +111,7 @@ struct sweep_lines *sweep_lines_new(const struct picture_source *source, const s
     lines->looks[0].point = 7;
     failed = add_line(source, view, view->points[0]->base, NULL, lines, err);
   }
-  size_t count = failed ? 0 : sweep_schemes(sweeps, view, schemes, names);
+  size_t count = failed ? 0 : sweep_schemes(sweeps, view, schemes, names, &all);
   for (size_t i = 0; !failed && i < count; i++) {
     lines->looks[lines->count] = look_named(source, names[i]);
     failed = add_line(source, view, names[i], names[i], lines, err);

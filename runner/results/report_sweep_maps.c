@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_PLACES = 12 };
-
 /* Keys, or a point's values, from number `first` on: "layout, scaling". */
 static void join(const struct sweep_point *point, bool values, size_t first, char *out, size_t size) {
   size_t length = 0;
@@ -54,7 +52,8 @@ static int map_schemes(const struct picture_source *source, const struct view *v
     drawing->n_rows = r + 1 > drawing->n_rows ? r + 1 : drawing->n_rows;
     drawing->n_columns = c + 1 > drawing->n_columns ? c + 1 : drawing->n_columns;
   }
-  drawing->n_columns = along ? (axis->length < MOST_PLACES ? axis->length : MOST_PLACES) : drawing->n_columns;
+  drawing->n_columns =
+      along ? (axis->length < SWEEP_MOST_PLACES ? axis->length : SWEEP_MOST_PLACES) : drawing->n_columns;
   drawing->n_matrices = along ? 1 : n_ends;
   if (cells_new(drawing, err)) {
     return err->code;
@@ -93,8 +92,9 @@ static int map_schemes(const struct picture_source *source, const struct view *v
 static int map_experiments(const struct picture_source *source, const struct sweeps *sweeps, const struct view *view,
                            struct cells_drawing *drawing, struct error *err) {
   const char *names[SWEEP_MOST_SCHEMES];
+  size_t all;
   drawing->n_rows = view->n_points;
-  drawing->n_columns = sweep_schemes(sweeps, view, false, names);
+  drawing->n_columns = sweep_schemes(sweeps, view, false, names, &all);
   drawing->n_matrices = (size_t)view->ends[0] + (size_t)view->ends[1];
   if (cells_new(drawing, err)) {
     return err->code;

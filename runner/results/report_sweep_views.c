@@ -26,9 +26,10 @@ static int compare_points(const void *a, const void *b) {
 
 static void collect_points(const struct sweep_points *points, struct view *view) {
   bool numbers = true;
-  for (size_t i = 0; i < points->count && view->n_points < SWEEP_MOST_POINTS; i++) {
+  for (size_t i = 0; i < points->count; i++) {
     const struct sweep_point *point = &points->points[i];
-    if (point->family == view->family) {
+    view->all_points += point->family == view->family;
+    if (point->family == view->family && view->n_points < SWEEP_MOST_POINTS) {
       view->points[view->n_points++] = point;
       numbers = numbers && point->n_keys == 1 && point->keys[0].is_number;
     }
@@ -75,12 +76,15 @@ static void add_views(const struct picture_source *source, enum sweep_of of, siz
     }
     collect_points(of == SWEEP_OF_SCHEMES ? &sweeps->schemes : &sweeps->experiments, &view);
     look_at_ends(source, &view);
-    for (size_t end = 0; end < 2 && sweeps->count < MOST_VIEWS; end++) {
+    for (size_t end = 0; end < 2; end++) {
       struct view one = view;
       one.ends[!end] = view.kind == VIEW_MAP && view.ends[!end];
       bool first = view.kind == VIEW_LINES || end == 0 || !view.ends[0];
       if (view.ends[end] && first) {
-        sweeps->views[sweeps->count++] = one;
+        if (sweeps->count < MOST_VIEWS) {
+          sweeps->views[sweeps->count++] = one;
+        }
+        sweeps->all++;
       }
     }
   }
@@ -204,15 +208,17 @@ void sweep_say_place(const struct picture_source *source, const struct view *vie
 }
 
 size_t sweep_schemes(const struct sweeps *sweeps, const struct view *view, bool alone,
-                     const char *names[SWEEP_MOST_SCHEMES]) {
+                     const char *names[SWEEP_MOST_SCHEMES], size_t *all) {
   size_t count = 0;
-  for (size_t t = 0; t < view->comparison->count && count < SWEEP_MOST_SCHEMES; t++) {
+  *all = 0;
+  for (size_t t = 0; t < view->comparison->count; t++) {
     const struct tensor *tensor = &view->comparison->tensors[t];
     bool swept = false;
     for (size_t i = 0; alone && i < sweeps->schemes.count; i++) {
       swept = swept || !strcmp(sweeps->schemes.points[i].label, tensor->name);
     }
-    if (is_numbers(tensor) && !swept) {
+    *all += is_numbers(tensor) && !swept;
+    if (is_numbers(tensor) && !swept && count < SWEEP_MOST_SCHEMES) {
       names[count++] = tensor->name;
     }
   }
