@@ -184,7 +184,7 @@ static void say_scale(const struct cells_drawing *drawing, const struct scale *s
   print_value(low, sizeof low, 3, scale->low);
   print_value(high, sizeof high, 3, scale->high);
   snprintf(out, size,
-           scale->diverging ? "blue: down to %s%s%s; white: 0; red: up to %s%s%s"
+           scale->diverging ? "blue: down to %s%s%s; white: 0; red: up to %s%s%s; by the square root"
                             : "dark: %s%s%s; light: %s%s%s; colour by the square root",
            low, blank, unit, high, blank, unit);
 }

@@ -60,10 +60,32 @@ static const char *after_empty_group(const char *svg) {
   return close && starts_with(end, "</g>\n") ? end + strlen("</g>\n") : svg;
 }
 
+/* A colour box is 128 rectangles, each as a polygon with four points: write it in fewer letters. Returns what follows;
+ * `svg` where it is none. */
+static const char *after_rectangle(struct text *out, const char *svg) {
+  unsigned red, green, blue;
+  double x[4], y[4];
+  int used = 0;
+  bool whole = starts_with(svg, "<polygon ") &&
+               sscanf(svg,
+                      "<polygon fill = 'rgb(%3u, %3u, %3u)' points = '%20lf,%20lf %20lf,%20lf %20lf,%20lf %20lf,%20lf "
+                      "'/>%n",
+                      &red, &green, &blue, &x[0], &y[0], &x[1], &y[1], &x[2], &y[2], &x[3], &y[3], &used) == 11;
+  if (!whole || !used || red > 255 || green > 255 || blue > 255 || x[0] != x[3] || x[1] != x[2] || y[0] != y[1] ||
+      y[2] != y[3]) {
+    return svg;
+  }
+  text_printf(out, "<path fill='#%02x%02x%02x' d='M%g,%gH%gV%gH%gz'/>", red, green, blue, x[0], y[0], x[1], y[2], x[0]);
+  return svg + used;
+}
+
 /* From `svg`, which is `inside` a tag or not, to its end. Text between tags is copied; gnuplot has escaped it. */
 static void rewrite(struct text *out, const char *svg, bool inside, const struct rewriting *how) {
   while (*svg) {
-    if (!inside && starts_with(svg, "<title>")) {
+    const char *rectangle = !inside && how->name ? after_rectangle(out, svg) : svg;
+    if (rectangle != svg) {
+      svg = rectangle;
+    } else if (!inside && starts_with(svg, "<title>")) {
       svg = after_element(svg, "</title>"); /* names of plots: not for people */
     } else if (!inside && starts_with(svg, "<desc>")) {
       svg = after_element(svg, "</desc>");

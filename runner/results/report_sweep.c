@@ -139,6 +139,9 @@ static int describe(const struct picture_source *source, struct text *caption, s
     of[sweeps.views[i].of] = true;
   }
   text_append(caption, "How each measure goes with what was swept.");
+  if (of[SWEEP_OF_EXPERIMENTS]) {
+    text_append(caption, " The points are this experiment and the others of its sweep, whose own pictures follow.");
+  }
   text_append(alternative, "A measure against what was swept.");
   if (kinds[VIEW_LINES]) {
     text_append(caption, of[SWEEP_OF_SCHEMES]

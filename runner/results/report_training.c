@@ -82,12 +82,15 @@ static int describe(const struct picture_source *source, struct text *caption, s
   bool loss = !strcmp(measure, "loss");
   text_printf(caption,
               "One small model per scheme and seed, trained at L = %g tokens and asked at other lengths: %s. "
-              "Line: mean over %zu seeds; dots: each seed.",
+              "%s",
               record_number(found[0], "train_length"),
               loss ? "the loss on the same fixed targets, with more and more context before them; flat or falling is "
                      "what a scheme that extrapolates does"
                    : "the share of answers that are right",
-              curves[0].units);
+              curves[0].units == 1 ? "One seed." : "");
+  if (curves[0].units > 1) {
+    text_printf(caption, "Line: mean over %zu seeds; dots: each seed.", curves[0].units);
+  }
   text_printf(alternative, "%s against length. At the first and the last length:", loss ? "Loss" : "Accuracy");
   for (size_t c = 0; c < count; c++) {
     double first = NAN, last = NAN;

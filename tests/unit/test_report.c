@@ -77,12 +77,16 @@ static void test_svg_for_a_page(void **state) {
       "<g id=\"canvas\" color=\"black\"><title>$d using 1:2</title><path id='gpPt0' stroke='rgb(  1,   2,   3)'/>"
       "<use xlink:href='#gpPt0' color='rgb(  0, 114, 178)'/>"
       "<g fill=\"none\" stroke=\"black\">\n\t</g>\n"
+      "\t<polygon fill = 'rgb( 68,   1, 255)' points = '228.00,495.02 230.38,495.02 230.38,487.04 228.00,487.04 '/>"
+      "<polygon fill = 'rgb( 68,   1,  84)' points = '1,1 2,2 2,1 '/>"
       "<g><text fill=\"rgb(1,2,3)\">a &lt;b&gt; id='x' rgb(1,2,3)</text></g></g>\n</svg>\n";
   struct error err;
   char *inlined = svg_inline(svg, "pic_w", "curves of <x>", &err);
   assert_string_equal(inlined, "<svg role=\"img\" aria-label=\"curves of &lt;x&gt;\" \n viewBox=\"0 0 7 4\">\n\n\n"
                                "<g id=\"pic_w_canvas\"><path id='pic_w_gpPt0' stroke='currentColor'/>"
                                "<use xlink:href='#pic_w_gpPt0' color='rgb(  0, 114, 178)'/>"
+                               "<path fill='#4401ff' d='M228,495.02H230.38V487.04H228z'/>"
+                               "<polygon fill = 'rgb( 68,   1,  84)' points = '1,1 2,2 2,1 '/>"
                                "<g><text fill=\"currentColor\">a &lt;b&gt; id='x' rgb(1,2,3)</text></g></g>\n</svg>\n");
   free(inlined);
   char *alone = svg_standalone(svg, &err);
