@@ -157,6 +157,12 @@ experiments: [equivariance]
 
 
 def main():
+    try:
+        for end in pty.openpty():
+            os.close(end)
+    except OSError as reason:  # a container or chroot without /dev/pts
+        print(f"no terminals here: {reason}")
+        sys.exit(77)
     place = os.path.abspath(folder("training"))
     path = config(os.path.join(place, "config.yaml"), CONFIG)
     output = os.path.join(place, "whole.h5")
