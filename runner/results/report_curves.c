@@ -408,7 +408,7 @@ static void mark_ends(const struct canvas *canvas, const struct results_file *fi
   int before = 0;
   for (size_t c = 0; c < count; c++) {
     size_t last = last_point(&curves[c]);
-    if (!curves[c].word[0] || last == curves[c].count) {
+    if (!curves[c].word[0] || last + 1 >= curves[c].count) {
       continue;
     }
     const char *color = look_of_curve(file, &curves[c]).color;

@@ -42,7 +42,8 @@ static int draw_lines(const struct picture_source *source, const struct sweeps *
                         .log_x = logarithmic,
                         .x_low = logarithmic ? low / margin : low - margin,
                         .x_high = logarithmic ? high * margin : high + margin,
-                        .line_at = NAN,
+                        .line_at = lines->model,
+                        .line_name = "the model",
                         .strip = NAN,
                         .level = NAN,
                         .x_of = view->points[0]->keys[0].key,
@@ -144,12 +145,15 @@ static int describe(const struct picture_source *source, struct text *caption, s
   }
   text_append(alternative, "A measure against what was swept.");
   if (kinds[VIEW_LINES]) {
-    text_append(caption, of[SWEEP_OF_SCHEMES]
-                             ? " Level lines: schemes that were not swept, for comparison; dashed grey: the control."
-                             : " One line per scheme; dashed grey: the control.");
+    text_append(caption, of[SWEEP_OF_SCHEMES] ? " Level lines: schemes that were not swept, for comparison."
+                                              : " One line per scheme.");
+    text_append(caption, " Dashed: swapped in without retraining, so the line shows what the mechanism does to these "
+                         "weights; dashed grey: the control. Upright, where the model was trained with one of the "
+                         "values: that value.");
   }
   if (kinds[VIEW_MAP]) {
-    text_append(caption, " Heat maps: the same colour scale within a drawing; a cell without a value has no colour: "
+    text_append(caption, " Heat maps: the same colour scale within a drawing; framed: the model itself, where others "
+                         "were swapped in; a cell without a value has no colour: "
                          "undefined (where there is no room for the word: one stroke), failed (two strokes), or not "
                          "run.");
   }

@@ -69,6 +69,7 @@ struct sweep_lines {
   struct look looks[SWEEP_MOST_SCHEMES + 1];
   double ticks[SWEEP_MOST_POINTS];
   size_t count;
+  double model;      /* the value with which the model was trained; NaN: none, or not known */
   struct text empty; /* "learned: undefined at 16, 32; ...": what has no number at all and is no curve */
 };
 

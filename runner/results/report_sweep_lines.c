@@ -2,6 +2,7 @@
 #include "results/report_sweep.h"
 
 #include "base/memory.h"
+#include "results/read_results.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -84,17 +85,47 @@ static int add_line(const struct picture_source *source, const struct view *view
   return 0;
 }
 
-/* How a scheme looks elsewhere. */
-static struct look look_named(const struct picture_source *source, const char *label) {
+/* How a scheme looks in the experiment, or, of swept ones, in the first that has numbers of it; false where none has.
+ */
+static bool look_named(const struct picture_source *source, const char *label, struct look *look) {
+  const struct record *here = results_find(source->file, source->experiment->label, label);
+  *look = (struct look){.color = canvas_color(0), .point = 7, .dash = 1, .width = 2};
+  if (here && is_scheme_record(here)) {
+    *look = look_of(source->file, here);
+    return true;
+  }
   for (size_t e = 0; e < source->file->n_experiments; e++) {
     for (size_t i = 0; i < source->file->experiments[e].count; i++) {
       const struct record *record = source->file->experiments[e].records[i];
       if (!strcmp(record->label, label) && is_scheme_record(record)) {
-        return look_of(source->file, record);
+        *look = look_of(source->file, record);
+        return true;
       }
     }
   }
-  return (struct look){.color = CANVAS_MUTED, .point = 7, .dash = 3, .width = 2};
+  return false;
+}
+
+/* The first colour of the points; dashed where one of them was swapped in. *model: the value with which the model was
+ * trained, or NaN. */
+static struct look look_of_family(const struct picture_source *source, const struct view *view, double *model) {
+  struct look family = {.color = canvas_color(0)};
+  int dash = 1;
+  bool found = false;
+  *model = NAN;
+  for (size_t i = 0; i < view->n_points; i++) {
+    struct look look;
+    if (look_named(source, view->points[i]->label, &look)) {
+      family = found ? family : look;
+      dash = look.role == LOOK_SWAPPED_IN ? 2 : dash;
+      *model = look.role == LOOK_MODEL ? view->points[i]->keys[0].number : *model;
+      found = true;
+    }
+  }
+  family.dash = dash;
+  family.width = 3;
+  family.point = 7;
+  return family;
 }
 
 struct sweep_lines *sweep_lines_new(const struct picture_source *source, const struct sweeps *sweeps,
@@ -104,16 +135,16 @@ struct sweep_lines *sweep_lines_new(const struct picture_source *source, const s
   struct sweep_lines *lines = memory_new(1, sizeof *lines, "lines", err);
   bool schemes = view->of == SWEEP_OF_SCHEMES;
   int failed = lines ? 0 : (int)err->code;
+  if (lines) {
+    lines->model = NAN;
+  }
   if (lines && schemes) {
-    lines->looks[0] = look_named(source, view->points[0]->label);
-    lines->looks[0].dash = 1;
-    lines->looks[0].width = 3;
-    lines->looks[0].point = 7;
+    lines->looks[0] = look_of_family(source, view, &lines->model);
     failed = add_line(source, view, view->points[0]->base, NULL, lines, err);
   }
   size_t count = failed ? 0 : sweep_schemes(sweeps, view, schemes, names, &all);
   for (size_t i = 0; !failed && i < count; i++) {
-    lines->looks[lines->count] = look_named(source, names[i]);
+    look_named(source, names[i], &lines->looks[lines->count]);
     failed = add_line(source, view, names[i], names[i], lines, err);
   }
   for (size_t i = 0; lines && i < view->n_points; i++) {

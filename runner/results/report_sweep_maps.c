@@ -3,6 +3,8 @@
  */
 #include "results/report_sweep.h"
 
+#include "results/read_results.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +36,19 @@ static size_t number_of(const struct view *view, size_t point, size_t first, siz
     next = numbers[i] >= next ? numbers[i] + 1 : next;
   }
   return numbers[point] = next;
+}
+
+/* The model itself stands out, where other schemes were swapped in. */
+static void frame_model(const struct picture_source *source, const struct view *view, const char *scheme,
+                        const struct sweep_point *point, struct cell *cell) {
+  const char *experiment = view->of == SWEEP_OF_EXPERIMENTS ? point->label : source->experiment->label;
+  const struct record *record = results_find(source->file, experiment, scheme);
+  bool swapped_in = false;
+  for (size_t i = 0; i < source->experiment->count; i++) {
+    const struct record *other = source->experiment->records[i];
+    swapped_in = swapped_in || (is_scheme_record(other) && look_of(source->file, other).role == LOOK_SWAPPED_IN);
+  }
+  cell->framed = swapped_in && record && is_scheme_record(record) && look_of(source->file, record).role == LOOK_MODEL;
 }
 
 /* Values of the first key down, of the others across; or, of one key, places of the axis across. */
@@ -73,8 +88,9 @@ static int map_schemes(const struct picture_source *source, const struct view *v
       for (size_t c = 0; c < (along ? drawing->n_columns : 1); c++) {
         size_t place = along ? c * (axis->length - 1) / (drawing->n_columns > 1 ? drawing->n_columns - 1 : 1) : ends[m];
         size_t at_column = along ? c : column[i];
-        drawing->matrices[m].cells[row[i] * drawing->n_columns + at_column] =
-            sweep_cell(source, view, point, point->label, place);
+        struct cell *cell = &drawing->matrices[m].cells[row[i] * drawing->n_columns + at_column];
+        *cell = sweep_cell(source, view, point, point->label, place);
+        frame_model(source, view, point->label, point, cell);
         if (along) {
           sweep_say_value(view, axis, place, drawing->columns[c].text, sizeof drawing->columns[c].text);
         }
@@ -115,8 +131,9 @@ static int map_experiments(const struct picture_source *source, const struct swe
       const struct sweep_point *point = view->points[i / drawing->n_columns];
       const char *scheme = names[i % drawing->n_columns];
       const struct tensor *tensor = sweep_numbers(source, view, point, scheme);
-      drawing->matrices[m].cells[i] =
-          sweep_cell(source, view, point, scheme, tensor ? sweep_place(tensor, end == 1) : 0);
+      struct cell *cell = &drawing->matrices[m].cells[i];
+      *cell = sweep_cell(source, view, point, scheme, tensor ? sweep_place(tensor, end == 1) : 0);
+      frame_model(source, view, scheme, point, cell);
     }
     m++;
   }

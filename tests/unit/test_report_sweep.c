@@ -152,6 +152,7 @@ static void test_pictures(void **state) {
   assert_has(page, ": task {r}, scheme {c}: {v} nat");
   /* a line with its gap, and a level one for comparison */
   assert_has(page, ">base of rope<");
+  assert_null(strstr(page, ">the model<")); /* no record says that it was trained with one of them */
   assert_has(page, ">rope: failed at 10000<");
   assert_has(page, "{&quot;s&quot;:&quot;rope, base {x}: {v}&quot;,&quot;w&quot;:5,&quot;p&quot;:[1000,0.75,0.75,");
   assert_has(page, "{&quot;s&quot;:&quot;none: {v}&quot;");
