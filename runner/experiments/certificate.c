@@ -281,10 +281,16 @@ static void empty(struct certificate *c) {
   *c = (struct certificate){.setting = setting, .sites = sites};
 }
 
+/* Exactly 0 where all values are the same, which their rounded mean need not be. */
 static double deviation(const double *values, size_t n) {
   double mean = 0, square = 0;
+  bool differ = false;
   for (size_t i = 0; i < n; i++) {
     mean += values[i] / (double)n;
+    differ = differ || values[i] != values[0];
+  }
+  if (!differ) {
+    return 0;
   }
   for (size_t i = 0; i < n; i++) {
     square += (values[i] - mean) * (values[i] - mean) / (double)n;

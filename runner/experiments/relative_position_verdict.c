@@ -147,6 +147,11 @@ static void word_stage(const struct finding *f, const struct plan_scheme *scheme
     snprintf(out, WORDS, "undefined at every shift");
     return;
   }
+  if (!(f->spread > 0)) { /* one sample, and no position tells in it: there is nothing to take a share of */
+    snprintf(out, WORDS, "no shares: the scores do not differ (spread 0); in logits, %s drifts by %.2g, is off by %.2g",
+             name, f->drift[base + at], f->fidelity[base + wrong]);
+    return;
+  }
   double moved = f->drift[base + at] / f->spread, off = f->fidelity[base + wrong] / f->spread;
   double shift = f->shift->values[at], to = f->longest[0][cell];
   size_t own_at = worst_shift(f->own, f->n_shifts);
@@ -337,7 +342,8 @@ static int compare_scheme(const struct finding *f, const struct plan_scheme *sch
   double *values = memory_new(f->n_shifts + f->n_stages, sizeof *values, "comparison", err);
   int status = values ? 0 : (int)err->code;
   for (size_t i = 0; values && i < f->n_shifts; i++) {
-    values[i] = stage < f->n_stages ? f->drift[(stage * f->n_dtypes + dtype) * f->n_shifts + i] / f->spread : NAN;
+    bool known = stage < f->n_stages && f->spread > 0;
+    values[i] = known ? f->drift[(stage * f->n_dtypes + dtype) * f->n_shifts + i] / f->spread : NAN;
   }
   for (size_t i = 0; values && i < f->n_stages; i++) {
     values[f->n_shifts + i] = f->longest[0][i * f->n_dtypes + dtype];

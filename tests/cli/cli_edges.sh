@@ -19,6 +19,14 @@ edge "$tiny" '[rope]' '[relative_position: {length: 8, shifts: [-3]}]'
 "$PE_RUN" show edge.h5 relative_position/rope/drift_outcome --format csv >longest.csv
 [ "$(tail -n +3 longest.csv | cut -d, -f3 | sort -u)" = 0 ] # not measured
 
+# One sample of a scheme without positions: its scores do not differ, and nothing is a share of that.
+edge "$tiny" '[none]' '[relative_position: {length: 4, shifts: [1], samples: 1}]'
+expect_output 'no shares: the scores do not differ (spread 0); in logits, bfloat16 drifts by 0,'
+if grep -qw -e nan -e inf output; then
+  cat output
+  exit 1
+fi
+
 # Lengths and offsets in any order, some twice: axes of curves ascend without repeats.
 edge "$tiny" '[rope]' '[extrapolation: {train_length: 8, lengths: [16, 8, 16, 12], offsets: [9, 0, 9], window: 3}]'
 "$PE_RUN" show edge.h5 extrapolation/comparison/rope --format csv >curve.csv
