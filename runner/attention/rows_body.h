@@ -160,8 +160,12 @@ static ROWS_TARGET inline __attribute__((always_inline)) void softmax_row(const 
     if (__builtin_expect(!vec_any_above(top, vec_set(state->limit[r])), 1)) {
       break;
     }
+    float before = state->limit[r];
     vec_store(state->max[r], top);
     raise_reference(state, r);
+    if (!(state->limit[r] > before)) { /* a logit that is not a number hides the largest: no reference is high enough */
+      break;
+    }
   }
   vec_store(state->max[r], top);
   vec_store(recent, sum);

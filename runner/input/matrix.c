@@ -53,7 +53,9 @@ static int read_rows(struct model *model, struct matrix *matrix, const struct ke
                        i / x->columns, i % x->columns, x->list[i]);
     }
   }
-  return model_add_text(model, "matrix", x->rows, err);
+  double norm = model_largest_norm(matrix->x, x->rows, x->columns);
+  int status = model_check_scores(model, "model.matrix.x", norm, norm, err);
+  return status ? status : model_add_text(model, "matrix", x->rows, err);
 }
 
 int model_open_matrix(struct model *model, const struct section *section, struct error *err) {

@@ -6,6 +6,8 @@
 #include "input/tokens.h"
 
 #include <assert.h>
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 
 static int open_kind(struct model *model, const struct section *section, uint64_t seed, struct error *err) {
@@ -165,4 +167,27 @@ size_t model_output_width(const struct model *model) {
 int model_output(const struct model *model, const float *context, size_t n, float *out, struct error *err) {
   assert(model->source->operations.output_width);
   return model->source->operations.output(model, context, n, out, err);
+}
+
+double model_largest_norm(const float *x, size_t rows, size_t width) {
+  double largest = 0;
+  for (size_t row = 0; row < rows; row++) {
+    double square = 0;
+    for (size_t i = 0; i < width; i++) {
+      square += (double)x[row * width + i] * (double)x[row * width + i];
+    }
+    largest = fmax(largest, square);
+  }
+  return sqrt(largest);
+}
+
+int model_check_scores(const struct model *model, const char *what, double query_norm, double key_norm,
+                       struct error *err) {
+  const double most = FLT_MAX / 1024;
+  double score = query_norm * key_norm * fmax(1, fabs(model->score_scale));
+  return score <= most ? 0
+                       : error_set(err, ERROR_JOB_SETUP,
+                                   "%s: scores of these rows could reach %.2g, and float32 ends at %.2g: give smaller "
+                                   "numbers or a smaller scale",
+                                   what, score, (double)FLT_MAX);
 }

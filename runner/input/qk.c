@@ -173,6 +173,10 @@ int model_open_qk(struct model *model, const struct section *section, struct err
   given->tokens = q.tokens;
   if (!status) {
     take_numbers(model, own, &q, &k, &v);
+    status = model_check_scores(model, "model.qk", model_largest_norm(q.data, q.heads * q.tokens, q.width),
+                                model_largest_norm(k.data, k.heads * k.tokens, k.width), err);
+  }
+  if (!status) {
     status = add_texts(model, section_get(own, "texts"), q.tokens, err);
   }
   free(q.from);

@@ -38,4 +38,13 @@ int model_open_embeddings(struct model *model, const struct section *section, ui
 /* Give the model its one text, without ids, of `count` tokens. 0 or ERROR_MEMORY. */
 int model_add_text(struct model *model, const char *name, size_t count, struct error *err);
 
+/* The largest Euclidean norm of rows x [rows][width]. */
+double model_largest_norm(const float *x, size_t rows, size_t width);
+
+/* ERROR_JOB_SETUP where queries and keys with norms up to these could give a score that float32 does not hold, with
+ * some room for what positions add: sums would be infinite, and differences of them no number. `what`: whose they are.
+ */
+int model_check_scores(const struct model *model, const char *what, double query_norm, double key_norm,
+                       struct error *err);
+
 #endif

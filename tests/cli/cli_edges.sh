@@ -27,6 +27,13 @@ if grep -qw -e nan -e inf output; then
   exit 1
 fi
 
+# Scores that float32 does not hold are refused, and no verdict is made of infinite ones.
+for rows in '[[1e30, 1], [1, 1e-30]]' '[[1e18, 1], [1, 1]], scale: 1e3'; do
+  printf 'model: {matrix: {x: %s}}\nschemes: [rope]\nexperiments: [encoding: {length: 3}]\n' "$rows" >config.yaml
+  expect_code 1 "$PE_RUN" config.yaml --quiet -o edge.h5
+  expect_output 'error[E0709]: model.matrix.x: scores of these rows could reach 1e+'
+done
+
 # Lengths and offsets in any order, some twice: axes of curves ascend without repeats.
 edge "$tiny" '[rope]' '[extrapolation: {train_length: 8, lengths: [16, 8, 16, 12], offsets: [9, 0, 9], window: 3}]'
 "$PE_RUN" show edge.h5 extrapolation/comparison/rope --format csv >curve.csv
