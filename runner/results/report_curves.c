@@ -145,7 +145,8 @@ static struct range x_range(const struct chart *chart, const struct curve *curve
     }
   }
   if (!(range.low < range.high)) {
-    return (struct range){chart->log_x ? 0.5 : 0, 2};
+    double only = isfinite(range.low) ? range.low : 1;
+    return chart->log_x ? (struct range){only / 2, 2 * only} : (struct range){only - 1, only + 1};
   }
   /* Up to a power of two that is all but reached, for its tick. */
   double power = chart->log_x ? exp2(round(log2(range.high))) : 0;
@@ -165,6 +166,11 @@ static struct range y_range(const struct chart *chart, const struct curve *curve
     }
   }
   widen(&range, chart->level, chart->log_y);
+  if (range.low == range.high && range.low != 0) {
+    double only = range.low;
+    return chart->log_y ? (struct range){only / 2, 2 * only}
+                        : (struct range){only - fabs(only) / 2, only + fabs(only) / 2};
+  }
   if (!(range.low < range.high)) {
     return (struct range){chart->log_y ? 0.1 : 0, 1};
   }

@@ -19,22 +19,31 @@ void sweep_lines_free(struct sweep_lines *lines) {
   free(lines);
 }
 
-/* "undefined at 64, 128", where points have no value; "undefined", where none has one. */
-static void say_missing(struct curve *curve, const struct view *view, const enum cell_state *states) {
-  static const char *const words[] = {[CELL_MEASURED] = "no value",
-                                      [CELL_UNDEFINED] = "undefined",
-                                      [CELL_FAILED] = "failed",
-                                      [CELL_NOT_RUN] = "not run"};
-  enum cell_state state = CELL_MEASURED;
+/* Why a cell has no place on a line; NULL where it has one. */
+static const char *why_missing(struct cell cell) {
+  switch (cell.state) {
+  case CELL_MEASURED:
+    return isinf(cell.value) ? "infinite" : isnan(cell.value) ? "undefined" : NULL;
+  case CELL_FAILED:
+    return "failed";
+  case CELL_NOT_RUN:
+    return "not run";
+  default:
+    return "undefined";
+  }
+}
+
+/* "undefined at 64, 128", where points have no value; "undefined", where none has one. why [curve->count]. */
+static void say_missing(struct curve *curve, const struct view *view, const char *const *why) {
+  const char *word = NULL;
   size_t missing = 0, size = sizeof curve->word;
   for (size_t i = 0; i < curve->count; i++) {
-    if (isnan(curve->middle[i])) {
-      enum cell_state here = states[i] == CELL_MEASURED ? CELL_UNDEFINED : states[i];
-      state = missing && here != state ? CELL_MEASURED : here;
+    if (why[i]) {
+      word = missing && strcmp(why[i], word) != 0 ? "no value" : why[i];
       missing++;
     }
   }
-  int length = missing ? snprintf(curve->word, size, missing < curve->count ? "%s at" : "%s", words[state]) : 0;
+  int length = missing ? snprintf(curve->word, size, missing < curve->count ? "%s at" : "%s", word) : 0;
   const char *before = " ";
   for (size_t i = 0; missing < curve->count && i < curve->count; i++) {
     if (isnan(curve->middle[i]) && length >= 0 && (size_t)length < size) {
@@ -43,13 +52,13 @@ static void say_missing(struct curve *curve, const struct view *view, const enum
     }
   }
   if (length >= 0 && (size_t)length >= size) {
-    snprintf(curve->word, size, "%s at %zu of %zu", words[state], missing, curve->count);
+    snprintf(curve->word, size, "%s at %zu of %zu", word, missing, curve->count);
   }
 }
 
 static int add_line(const struct picture_source *source, const struct view *view, const char *label, const char *scheme,
                     struct sweep_lines *lines, struct error *err) {
-  enum cell_state states[SWEEP_MOST_POINTS];
+  const char *why[SWEEP_MOST_POINTS];
   size_t n = view->n_points, missing = 0;
   struct curve *curve = &lines->curves[lines->count];
   struct record *name = &lines->names[lines->count];
@@ -70,12 +79,12 @@ static int add_line(const struct picture_source *source, const struct view *view
     const struct tensor *tensor = sweep_numbers(source, view, point, which);
     struct cell cell = sweep_cell(source, view, point, which, tensor ? sweep_place(tensor, view->ends[1]) : 0);
     curve->x[i] = point->keys[0].number;
-    curve->middle[i] = cell.state == CELL_MEASURED && isfinite(cell.value) ? cell.value : NAN;
+    why[i] = why_missing(cell);
+    curve->middle[i] = why[i] ? NAN : cell.value;
     curve->low[i] = curve->high[i] = curve->samples[i] = curve->middle[i];
-    states[i] = cell.state;
-    missing += isnan(curve->middle[i]) ? 1 : 0;
+    missing += why[i] ? 1 : 0;
   }
-  say_missing(curve, view, states);
+  say_missing(curve, view, why);
   if (missing == n) {
     text_printf(&lines->empty, "%s%s: %s", lines->empty.length ? "; " : "", label, curve->word);
     curve_free(curve);

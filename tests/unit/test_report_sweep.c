@@ -165,7 +165,33 @@ static void test_pictures(void **state) {
   record_free(&reverse);
 }
 
+/* One value at all points stands in the middle of its axis; an infinite one is no undefined one. */
+static void test_one_value(void **state) {
+  struct record copy = {.label = "comparison", .title = "Reach"};
+  const struct record *copies[] = {&copy};
+  struct results_experiment experiment = {.label = "probe", .title = "Probe", .records = copies, .count = 1};
+  struct results_text text = {.name = "plan", .text = plan};
+  struct results_file file = {
+      .title = "t", .status = "complete", .experiments = &experiment, .n_experiments = 1, .texts = &text, .n_texts = 1};
+  struct error err;
+  (void)state;
+  if (!gnuplot_is_here()) {
+    skip();
+  }
+  add_scheme(&copy, "none", 0, INFINITY, RECORD_MEASURED);
+  add_scheme(&copy, "rope_base_1000", 0, 4160, RECORD_MEASURED);
+  add_scheme(&copy, "rope_base_10000", 0, 4160, RECORD_MEASURED);
+  add_scheme(&copy, "rope_base_500000", 0, 4160, RECORD_MEASURED);
+  char *page = report_page(&file, &err);
+  assert_non_null(page);
+  assert_has(page, "> 4000</text>");
+  assert_has(page, "at sequence length 256; no line: none: infinite");
+  free(page);
+  record_free(&copy);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_points), cmocka_unit_test(test_pictures)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_points), cmocka_unit_test(test_pictures),
+                                     cmocka_unit_test(test_one_value)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
