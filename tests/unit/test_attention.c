@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -477,6 +478,34 @@ static void extreme_logits(void **state) {
   }
 }
 
+/* Whatever stands beside logits that are no numbers: the search for a row's reference ends. */
+static void no_numbers_end(void **state) {
+  (void)state;
+  enum { KEYS = 300 };
+  for (int where = 0; where < 32; where++) {
+    float q[1] = {1.0f}, k[KEYS], v[KEYS], context[1];
+    for (int j = 0; j < KEYS; j++) {
+      k[j] = j % 32 == where || j % 7 == 3 ? NAN : 1000.0f * (float)(KEYS - j % 50);
+      v[j] = 1.0f;
+    }
+    struct attention_input in = {.n_heads = 1,
+                                 .n_kv_heads = 1,
+                                 .nq = 1,
+                                 .nk = KEYS,
+                                 .width = 1,
+                                 .value_width = 1,
+                                 .q = q,
+                                 .k = k,
+                                 .v = v,
+                                 .scale = 1.0};
+    struct attention_output out = {.context = context};
+    struct error err;
+    alarm(20); /* ends the test where it does not */
+    assert_int_equal(attention_run(&in, &out, NULL, &err), 0);
+    alarm(0);
+  }
+}
+
 /* ---- errors and memory --------------------------------------------------------------------------------------------
  */
 
@@ -545,6 +574,7 @@ int main(void) {
       cmocka_unit_test(empty_rows_are_zero),
       cmocka_unit_test(worked_example),
       cmocka_unit_test(extreme_logits),
+      cmocka_unit_test(no_numbers_end),
       cmocka_unit_test(bias_errors_come_back),
       cmocka_unit_test(long_length),
   };
