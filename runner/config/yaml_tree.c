@@ -75,7 +75,10 @@ static bool add_key(struct builder *builder, struct open_node *top, struct node 
   size_t first = node_find(top->node, key->text);
   if (first < top->node->count) {
     const struct node *other = top->node->keys[first];
-    if (key->line > 0) {
+    if (key->line > 0 && other->line == key->line) {
+      reader_report(reader, ERROR_CONFIG_DUPLICATE_KEY, key, path_of_stack(builder), "the key stands twice in line %d",
+                    key->line);
+    } else if (key->line > 0) {
       reader_report(reader, ERROR_CONFIG_DUPLICATE_KEY, key, path_of_stack(builder),
                     "the key stands twice, in lines %d and %d", other->line, key->line);
     } else {

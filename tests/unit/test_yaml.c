@@ -130,10 +130,9 @@ static void refuses_with_a_place_and_a_reason(void **state) {
       {"heads: 8\nheads: 12\n", "a.yaml:2:1: error[E0104]: heads: the key stands twice, in lines 1 and 2\n"
                                 "    2 | heads: 12\n"
                                 "      | ^\n"},
-      {"a:\n  - {heads: 8, \"heads\": 12}\n",
-       "a.yaml:2:16: error[E0104]: a[0].heads: the key stands twice, in lines 2 and 2\n"
-       "    2 |   - {heads: 8, \"heads\": 12}\n"
-       "      |                ^\n"},
+      {"a:\n  - {heads: 8, \"heads\": 12}\n", "a.yaml:2:16: error[E0104]: a[0].heads: the key stands twice in line 2\n"
+                                              "    2 |   - {heads: 8, \"heads\": 12}\n"
+                                              "      |                ^\n"},
       {"heads: 8\n---\nheads: 12\n",
        "a.yaml:2:1: error[E0111]: a second document starts here; a config is one document\n"
        "    2 | ---\n"
