@@ -13,7 +13,7 @@
 
 struct scan {
   struct bench_instance scheme;
-  struct pool *pool;
+  struct pool *pool;                    /* of the work inside a call; NULL: none */
   const struct product_method *product; /* NULL: whichever attention_run takes */
   size_t calls;
   size_t width;               /* of q and k rows at their positions */
@@ -83,13 +83,27 @@ static int scan_once(struct scan *scan, struct error *err) {
                        : attention_run(&scan->input, &scan->output, scan->pool, err);
 }
 
-static int scan_calls(void *context, struct error *err) {
-  struct scan *scan = context;
+/* One scan with threads inside each call, or one per thread that makes its share of the calls alone. */
+struct scans {
+  struct scan *each;
+  size_t count;
+  struct pool *pool;
+};
+
+static int scan_calls(void *context, size_t unit, unsigned thread, struct error *err) {
+  const struct scans *scans = context;
+  struct scan *scan = &scans->each[unit];
   int status = 0;
-  for (size_t i = 0; i < scan->calls && !status; i++) {
+  (void)thread;
+  for (size_t i = unit; i < scan->calls && !status; i += scans->count) {
     status = scan_once(scan, err);
   }
   return status;
+}
+
+static int scan_all(void *context, struct error *err) {
+  struct scans *scans = context;
+  return pool_run(scans->count > 1 ? scans->pool : NULL, scans->count, scan_calls, scans, err);
 }
 
 static int make_inputs(struct scan *scan, struct error *err) {
@@ -104,6 +118,13 @@ static int make_inputs(struct scan *scan, struct error *err) {
   }
   bench_fill(scan->q, q_size * s->head_dim, "q");
   bench_fill(scan->k, k_size * s->head_dim, "k");
+  /* Logits of deviation 1 for every scheme: T5's are not divided by sqrt(head_dim), its queries come smaller instead
+   * (Raffel et al. 2020, initialisation of q). */
+  double usual = 1.0 / sqrt((double)s->head_dim);
+  scan->input.scale = instance_score_scale(s->instance, usual);
+  for (size_t i = 0; i < q_size * s->head_dim; i++) {
+    scan->q[i] *= (float)(usual / scan->input.scale);
+  }
   scan->q_placed = scan->q;
   scan->k_placed = scan->k;
   if (scan->width != s->head_dim) {
@@ -133,9 +154,10 @@ static int make_outputs(struct scan *scan, struct error *err) {
   return out->entropy && out->log_sum_exp && out->max_logit && out->mass_by_distance ? 0 : ERROR_MEMORY;
 }
 
-static int read_settings(const struct bench *bench, struct scan *scan, size_t *repeats, struct error *err) {
+static int read_settings(const struct bench *bench, struct scan *scan, struct scans *scans, size_t *repeats,
+                         struct error *err) {
   struct bench_instance *s = &scan->scheme;
-  size_t causal, threads;
+  size_t causal, threads, jobs;
   int status = bench_number(bench, "length", 1, (size_t)1 << 24, &s->length, err);
   status = status ? status : bench_number(bench, "heads", 1, 1024, &s->n_heads, err);
   status = status ? status : bench_number(bench, "kv_heads", 0, 1024, &s->n_kv_heads, err);
@@ -144,6 +166,7 @@ static int read_settings(const struct bench *bench, struct scan *scan, size_t *r
   status = status ? status : bench_number(bench, "threads", 0, 1024, &threads, err);
   status = status ? status : bench_number(bench, "repeats", 1, 1000, repeats, err);
   status = status ? status : bench_number(bench, "calls", 1, 1000000, &scan->calls, err);
+  status = status ? status : bench_number(bench, "jobs", 0, 1, &jobs, err);
   if (status) {
     return status;
   }
@@ -159,8 +182,11 @@ static int read_settings(const struct bench *bench, struct scan *scan, size_t *r
   }
   scan->product = best ? NULL : product_float32();
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  scan->pool = pool_new(threads ? (unsigned)threads : cores > 0 ? (unsigned)cores : 1, err);
-  return scan->pool ? 0 : (int)err->code;
+  scans->pool = pool_new(threads ? (unsigned)threads : cores > 0 ? (unsigned)cores : 1, err);
+  scan->pool = jobs ? NULL : scans->pool;
+  scans->count = jobs ? pool_threads(scans->pool) : 1;
+  scans->each = scans->pool ? memory_new(scans->count, sizeof *scans->each, "scans", err) : NULL;
+  return scans->each ? 0 : (int)err->code;
 }
 
 static void put_means(const struct scan *scan, json_t *result) {
@@ -174,10 +200,8 @@ static void put_means(const struct scan *scan, json_t *result) {
   bench_put(result, "mass_sum", mass);
 }
 
-static int run_scan(const struct bench *bench, struct scan *scan, json_t *result, struct error *err) {
-  size_t repeats;
-  int status = read_settings(bench, scan, &repeats, err);
-  status = status ? status : bench_instance_open(&scan->scheme, bench_text(bench, "scheme"), err);
+static int open_scan(const struct bench *bench, struct scan *scan, struct error *err) {
+  int status = bench_instance_open(&scan->scheme, bench_text(bench, "scheme"), err);
   status = status ? status : make_inputs(scan, err);
   status = status ? status : make_outputs(scan, err);
   if (status) {
@@ -191,37 +215,55 @@ static int run_scan(const struct bench *bench, struct scan *scan, json_t *result
   in->width = scan->width;
   in->q = scan->q_placed;
   in->k = scan->k_placed;
-  in->scale = instance_score_scale(s->instance, 1.0 / sqrt((double)s->head_dim));
+  return 0;
+}
+
+static void close_scan(struct scan *scan) {
+  if (scan->q_placed != scan->q) {
+    free(scan->q_placed);
+  }
+  if (scan->k_placed != scan->k) {
+    free(scan->k_placed);
+  }
+  free(scan->q);
+  free(scan->k);
+  free(scan->bias_row);
+  free(scan->output.entropy);
+  free(scan->output.log_sum_exp);
+  free(scan->output.max_logit);
+  free(scan->output.mass_by_distance);
+  bench_instance_close(&scan->scheme);
+}
+
+static int run_scans(const struct bench *bench, struct scans *scans, json_t *result, struct error *err) {
+  struct scan settings = {.pool = NULL};
+  size_t repeats;
+  int status = read_settings(bench, &settings, scans, &repeats, err);
+  for (size_t i = 0; i < scans->count && !status; i++) {
+    scans->each[i] = settings;
+    status = open_scan(bench, &scans->each[i], err);
+  }
   /* Every run moves what the one before left: other numbers, the same work. */
-  status = bench_repeat(repeats, scan_calls, scan, result, err);
+  status = status ? status : bench_repeat(repeats, scan_all, scans, result, err);
   if (!status) {
+    const struct bench_instance *s = &scans->each->scheme;
     double bytes = (double)(s->n_heads + s->n_kv_heads) * (double)s->length * (double)s->head_dim * sizeof(float);
-    bench_put(result, "threads_used", (double)pool_threads(scan->pool));
+    bench_put(result, "threads_used", (double)pool_threads(scans->pool));
     bench_put(result, "qk_mib", bytes / 1048576.0);
     bench_put_peak(result);
     bench_put_text(result, "kernel", attention_kernel_name());
-    put_means(scan, result);
+    put_means(scans->each, result);
   }
   return status;
 }
 
 int bench_scan(const struct bench *bench, json_t *result, struct error *err) {
-  struct scan scan = {.pool = NULL};
-  int status = run_scan(bench, &scan, result, err);
-  if (scan.q_placed != scan.q) {
-    free(scan.q_placed);
+  struct scans scans = {.count = 0};
+  int status = run_scans(bench, &scans, result, err);
+  for (size_t i = 0; scans.each && i < scans.count; i++) {
+    close_scan(&scans.each[i]);
   }
-  if (scan.k_placed != scan.k) {
-    free(scan.k_placed);
-  }
-  free(scan.q);
-  free(scan.k);
-  free(scan.bias_row);
-  free(scan.output.entropy);
-  free(scan.output.log_sum_exp);
-  free(scan.output.max_logit);
-  free(scan.output.mass_by_distance);
-  bench_instance_close(&scan.scheme);
-  pool_free(scan.pool);
+  free(scans.each);
+  pool_free(scans.pool);
   return status;
 }

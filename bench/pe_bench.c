@@ -20,6 +20,7 @@ static struct bench benches[] = {
       {"threads", "0: one per core", "0"},
       {"repeats", "timed runs", "5"},
       {"calls", "runs in each timed one, for short T", "1"},
+      {"jobs", "1: the calls are jobs, each on one of the threads, as a run spreads them", "0"},
       {"product", "best, or float32: without the processor's tile registers", "best"}},
      NULL},
     {"ceilings",

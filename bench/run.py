@@ -162,17 +162,19 @@ def measure(bench):
     times, _ = in_turn(1 if quick else 2 * rounds + 5, *(lambda s=s: bench.scan(main_length, scheme=s) for s in schemes))
     facts["schemes"] = [(scheme, statistics.median(t), ratio(t, times[0])) for scheme, t in zip(schemes, times)]
 
-    # Short sequences, many of them.
+    # Short sequences, many of them: one call after the other, and as jobs on both threads; peers with either number of
+    # threads.
     facts["short"] = []
     torch = [peer for peer in peers if peer[1] == "torch_scan.py"]
     for length in [64] if quick else [64, 128, 256, 512]:
         count = 2 if quick else max(20, 2_000_000 // length // length)
-        calls = [lambda n=length, c=count: bench.scan(n, calls=c, repeats=3)]
-        calls += [lambda s=script, m=more, n=length, c=count: bench.peer(s, n, calls=max(2, c // 10), **m)
-                  for _, script, more in torch]
+        calls = [lambda j=j, n=length, c=count: bench.scan(n, calls=c, repeats=3, jobs=j) for j in (0, 1)]
+        calls += [lambda s=script, m=more, t=t, n=length, c=count: bench.peer(s, n, threads=t, calls=max(2, c // 10), **m)
+                  for _, script, more in torch for t in (1, 2)]
         times, results = in_turn(rounds, *calls)
         per_call = [[t / int(r["calls"]) for t in ts] for ts, r in zip(times, results)]
-        facts["short"].append((length, per_call, [name for name, _, _ in torch]))
+        best = [min(per_call[i:i + 2], key=statistics.median) for i in range(2, len(per_call), 2)]
+        facts["short"].append((length, per_call[:2] + best, [name for name, _, _ in torch]))
 
     # Growth.
     facts["growth"] = []
@@ -324,18 +326,26 @@ def page(facts, command):
         "1.5 times as long as without, so the processor is slower while its tiles are at work. With float32 products, of "
         "350 ms: products 232 (204 at the rate of cached tiles), softmax 60, sums along diagonals 20, the rest 38.\n")
     add("## What positions cost\n")
+    add("Logits have deviation 1 for every scheme: T5's queries, whose scores are not divided by the square root of head_dim, "
+        "are that much smaller, as T5 makes them.\n")
     add("| scheme | seconds | against none |\n| --- | --- | --- |")
     for scheme, seconds, (middle, low, high) in facts["schemes"]:
         add(f"| {scheme} | {seconds_text(seconds)} | {middle:.3f} ({low:.3f} to {high:.3f}) |")
     add("\n## Short sequences\n")
+    add("Short calls use one thread. Alone: one call after the other. Jobs: many of them, one on each thread, as a run spreads "
+        "its jobs; seconds are those of all by their number. PyTorch: with one or two threads, whichever is faster; two "
+        "processes of it side by side would halve its time, too, and come at the ratio of calls alone.\n")
     names = facts["short"][0][2]
-    add("| T | pe-run, one call | " + " | ".join(f"{name} | faster by" for name in names) + " |")
-    add("| --- " * (2 + 2 * len(names)) + "|")
+    add("| T | pe-run, alone | pe-run, jobs | " + " | ".join(f"{name} | alone faster by | jobs faster by" for name in names)
+        + " |")
+    add("| --- " * (3 + 3 * len(names)) + "|")
     for short_length, per_call, _ in facts["short"]:
-        cells = [f"{short_length}", seconds_text(statistics.median(per_call[0]))]
-        for times in per_call[1:]:
-            middle, low, high = ratio(times, per_call[0])
-            cells += [seconds_text(statistics.median(times)), f"{middle:.1f} ({low:.1f} to {high:.1f})"]
+        cells = [f"{short_length}", *(seconds_text(statistics.median(times)) for times in per_call[:2])]
+        for times in per_call[2:]:
+            cells.append(seconds_text(statistics.median(times)))
+            for own_times in per_call[:2]:
+                middle, low, high = ratio(times, own_times)
+                cells.append(f"{middle:.1f} ({low:.1f} to {high:.1f})")
         add("| " + " | ".join(cells) + " |")
     add("\n## How it grows\n")
     add("![time and memory against T](performance.svg)\n")
