@@ -332,9 +332,9 @@ def page(facts, command):
     for scheme, seconds, (middle, low, high) in facts["schemes"]:
         add(f"| {scheme} | {seconds_text(seconds)} | {middle:.3f} ({low:.3f} to {high:.3f}) |")
     add("\n## Short sequences\n")
-    add("Short calls use one thread. Alone: one call after the other. Jobs: many of them, one on each thread, as a run spreads "
-        "its jobs; seconds are those of all by their number. PyTorch: with one or two threads, whichever is faster; two "
-        "processes of it side by side would halve its time, too, and come at the ratio of calls alone.\n")
+    add("Alone: one call after the other, which at T = 64 uses one thread, from 128 on two. Jobs: many of them, one on each "
+        "thread, as a run spreads its jobs; seconds are those of all by their number. PyTorch: with one or two threads, "
+        "whichever is faster; two processes of it side by side, which was not measured, could at best halve its time.\n")
     names = facts["short"][0][2]
     add("| T | pe-run, alone | pe-run, jobs | " + " | ".join(f"{name} | alone faster by | jobs faster by" for name in names)
         + " |")

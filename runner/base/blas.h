@@ -13,13 +13,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Load OpenBLAS, once, and leave it no threads of its own: products are shared out by the caller's; and begin with
- * libxsmm where it is built in. 0, ERROR_INTERNAL where OpenBLAS is not there, or ERROR_MEMORY where libxsmm gets none
- * for its list of kernels, and would crash when asked for one. A product without it is a programmer's error and ends
- * the process. Thread-safe. */
+/* Load OpenBLAS, once, and leave it no threads of its own: products are shared out by the caller's. 0, ERROR_INTERNAL
+ * where OpenBLAS is not there, or, where addresses are limited already (RLIMIT_AS), ERROR_MEMORY if libxsmm gets none
+ * for its list of kernels: it would crash when asked for one. A product without it is a programmer's error and ends the
+ * process. Thread-safe. */
 int blas_open(struct error *err);
 
-/* The same before addresses are limited. Thread-safe. */
+/* The same, and libxsmm's list is made now: for a caller that will limit addresses afterwards. Thread-safe. */
 int blas_open_whole(struct error *err);
 
 /* OpenBLAS's version, and the processor that its kernels are for, in its own words: "OpenBLAS 0.3.21 DYNAMIC_ARCH ...

@@ -238,8 +238,7 @@ static const struct explanation explanations[ERROR_COUNT] = {
         {.cause =
              "The file could make pe-run read something else or hang: a pipe or device in the place of a file, an HDF5 "
              "file with external links, external storage, virtual datasets or filters that would load foreign code. Or "
-             "an "
-             "output would take the place of a file that is read, or of one that is no such output.",
+             "an output would take the place of a file that is read, or of one that is no such output.",
          .fix = "Copy the data into a plain file: `h5repack -f NONE IN OUT` for filters. Give the output another name.",
          .example = "$ mkfifo text.txt\n"
                     "$ echo 'model: {weights: data/use-lite.h5, tokens: {file: text.txt}}' >config.yaml\n"

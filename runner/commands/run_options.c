@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "commands/commands.h"
+#include "commands/session.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -137,10 +138,7 @@ static void take_output(struct run_options *o, const char *file, const struct ar
   if (!*file) {
     argp_error(state, "--output: no file named");
   }
-  if (o->output) {
-    argp_error(state, "--output is given twice: '%s' and '%s'", o->output_file, file);
-  }
-  o->output_file = file;
+  session_once(state, "output", &o->output_file, file);
   o->output = output_override(file);
   if (!o->output) {
     argp_failure(state, 70, 0, "--output: memory is not to be had");

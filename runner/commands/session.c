@@ -64,7 +64,7 @@ double session_number(struct argp_state *state, const char *option, const char *
   return number.real;
 }
 
-void session_once(struct argp_state *state, const char *option, const char **value, const char *text) {
+void session_once(const struct argp_state *state, const char *option, const char **value, const char *text) {
   if (*value) {
     argp_error(state, "--%s is given twice: '%s' and '%s'", option, *value, text);
   }

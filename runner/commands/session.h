@@ -47,7 +47,7 @@ struct plan *session_plan(struct session *session, const char *path, const char 
 double session_number(struct argp_state *state, const char *option, const char *text, double min, double max);
 
 /* An option that may stand once: *value = text; a usage error where *value is something already. */
-void session_once(struct argp_state *state, const char *option, const char **value, const char *text);
+void session_once(const struct argp_state *state, const char *option, const char **value, const char *text);
 
 /* The style for tables on stdout. */
 struct table_style session_style(const struct session_options *options);

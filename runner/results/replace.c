@@ -34,9 +34,10 @@ static bool begins_with(const char *path, const char *begins) {
   return got == (ssize_t)length && !memcmp(there, begins, length);
 }
 
-/* Whether the file's own attributes are those that every file of tensors has. */
+/* Whether the file's own attributes are those that every file of tensors has. 0 or ERROR_MEMORY. */
 static int names_a_scheme(const char *path, bool *ours, struct error *err) {
   struct hdf5_reports before = hdf5_errors_quiet();
+  *err = (struct error){0}; /* an attribute that is not there is no error */
   struct hdf5_file *file = hdf5_file_open_unlocked(path, err);
   char *scheme = NULL, *parameters = NULL;
   *ours = file && read_text_attribute(file, "/", "scheme", &scheme, err) == 0 && scheme &&

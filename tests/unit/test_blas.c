@@ -14,7 +14,13 @@
 /* cmocka.h needs the headers above. */
 #include <cmocka.h>
 
-enum { STEP = 2 << 20, STEPS = 64, CHILD_SECONDS = 20, WRONG = 255 };
+enum {
+  STEP = 2 << 20,
+  STEPS = 64,
+  ROOM = 1 << 20, /* for a kernel; the list takes ten times that */
+  CHILD_SECONDS = 20,
+  WRONG = 255
+};
 
 static size_t mapped(void) {
   size_t pages = 0;
@@ -42,13 +48,22 @@ static int open_and_multiply(void) {
   return 0;
 }
 
+static void limit_to(size_t bytes) {
+  struct rlimit limit = {bytes, bytes};
+  setrlimit(RLIMIT_AS, &limit);
+}
+
+/* Open under a limit, or, with bytes = 0, open whole and then leave no more than ROOM. */
 static int with_memory(size_t bytes) {
   fflush(NULL);
   pid_t child = fork();
   if (child == 0) {
+    struct error err;
     alarm(CHILD_SECONDS);
-    struct rlimit limit = {bytes, bytes};
-    setrlimit(RLIMIT_AS, &limit);
+    if (bytes == 0 && blas_open_whole(&err)) {
+      _exit(WRONG);
+    }
+    limit_to(bytes ? bytes : mapped() + ROOM);
     _exit(open_and_multiply());
   }
   int status;
@@ -75,6 +90,14 @@ static void refused_or_right(void **state) {
   assert_true(without_openblas > 0 && right > 0);
   bool has_kernels = small_kernel_target()[0] != '\0';
   assert_true((without_kernels > 0) == has_kernels);
+}
+
+static void whole_before_a_limit(void **state) {
+  (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  skip(); /* these map more memory than any limit */
+#endif
+  assert_int_equal(with_memory(0), 0);
 }
 
 static void a_kernel_for_every_kind(void **state) {
@@ -109,7 +132,9 @@ static void a_kernel_for_every_kind(void **state) {
 int main(void) {
   setenv("OPENBLAS_NUM_THREADS", "1", 1); /* as the runner does for its workers */
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(refused_or_right), /* before this process has opened them itself */
+      /* Before this process has opened them itself. */
+      cmocka_unit_test(whole_before_a_limit),
+      cmocka_unit_test(refused_or_right),
       cmocka_unit_test(a_kernel_for_every_kind),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* Reports: text stays text in HTML and in pictures, and a page is whole with and without gnuplot. */
-#include "results/gnuplot.h"
+#include "gnuplot_here.h"
 #include "results/report.h"
 #include "results/report_canvas.h"
 #include "results/report_curves.h"
@@ -274,17 +274,6 @@ static void assert_harmless(const char *page) {
   assert_has_not(page, "`id`<");
   assert_has(page, "&lt;script&gt;alert(1)&lt;/script&gt;");
   assert_has(page, "</html>\n");
-}
-
-static bool gnuplot_is_here(void) {
-  struct text script = {0};
-  struct error err;
-  size_t count;
-  text_append(&script, "print 1\n");
-  char *output = gnuplot_run(&script, &count, &err);
-  text_free(&script);
-  free(output);
-  return output != NULL;
 }
 
 static void test_page_with_hostile_texts(void **state) {

@@ -1,5 +1,5 @@
 /* Sweeps in a report: what is a point of which sweep, and the pictures of them. */
-#include "results/gnuplot.h"
+#include "gnuplot_here.h"
 #include "results/report.h"
 #include "results/sweep_points.h"
 
@@ -34,17 +34,6 @@ static void assert_has(const char *text, const char *part) {
   if (!strstr(text, part)) {
     fail_msg("'%s' is not in: %.3000s", part, text);
   }
-}
-
-static bool gnuplot_is_here(void) {
-  struct text script = {0};
-  struct error err;
-  size_t count;
-  text_append(&script, "print 1\n");
-  char *output = gnuplot_run(&script, &count, &err);
-  text_free(&script);
-  free(output);
-  return output != NULL;
 }
 
 /* Labels as docs/config.md has them, "Sweeps": the point of a number is p, its minus m. */
